@@ -1,0 +1,157 @@
+/** The task record and its vocabulary. What a store keeps, field for field; no behaviour lives here. */
+
+/** UTC milliseconds since the epoch. */
+export type Instant = number
+
+/** Stored statuses. `TaskStatus.expired === 'expired'`; everything else a person may ask for is a view (views.ts). */
+export const TaskStatus = {
+  pending: 'pending',
+  running: 'running',
+  completed: 'completed',
+  failed: 'failed',
+  cancelled: 'cancelled',
+  expired: 'expired',
+  archived: 'archived',
+} as const
+export type TaskStatus = (typeof TaskStatus)[keyof typeof TaskStatus]
+
+export const STATUSES: readonly TaskStatus[] = Object.values(TaskStatus)
+
+/** Statuses that a task does not leave by itself. */
+export const TERMINAL_STATUSES: readonly TaskStatus[] = ['completed', 'failed', 'cancelled', 'expired', 'archived']
+
+export const isTerminal = (status: TaskStatus): boolean => status !== 'pending' && status !== 'running'
+
+/** How a payload's text is to be read: JSON, or bytes in base64. */
+export type Encoding = 'json' | 'base64'
+
+export type Jitter = 'full' | 'equal' | 'none'
+
+/** Durations in milliseconds; see retry.ts for the rule. */
+export interface RetryPolicy {
+  readonly base: number
+  readonly multiplier: number
+  readonly max: number
+  readonly jitter: Jitter
+}
+
+/** The right to move a running task. `token` is new on every claim. */
+export interface Lease {
+  readonly token: string
+  readonly workerId: string
+  readonly claimedAt: Instant
+  readonly expiresAt: Instant
+}
+
+export interface TaskError {
+  readonly name: string
+  readonly message: string
+  readonly stack?: string
+  readonly at: Instant
+  /** The value of `attempts` when it happened. */
+  readonly attempt: number
+}
+
+/** One move, remembered. `n` is the revision that the move made, so it stays when older entries are dropped. */
+export interface HistoryEntry {
+  readonly n: number
+  readonly at: Instant
+  readonly move: string
+  readonly to: TaskStatus
+  /** Who did it: a worker id, or the name of the client. */
+  readonly by: string
+  /** The lease token for moves out of running, else one id per API call: how a repeated call recognises itself. */
+  readonly op: string
+  readonly availableAt?: Instant
+  readonly expiresAt?: Instant
+  readonly expiredAt?: Instant
+  readonly delay?: number
+  readonly count?: number
+  readonly error?: string
+  readonly reason?: string
+}
+
+export interface TaskRecord {
+  readonly id: string
+  readonly queue: string
+  readonly type: string
+  /** JSON text, or base64 text when `encoding` says so: kept as it came, so that what goes in comes out. */
+  readonly input: string
+  readonly encoding: Encoding
+  readonly output: string | null
+  readonly outputEncoding: Encoding
+  readonly status: TaskStatus
+  readonly priority: number
+  readonly availableAt: Instant
+  readonly expiresAt: Instant | null
+  readonly expiredAt: Instant | null
+  readonly idempotencyKey: string | null
+  /** Claims so far. Never decreases: it is the fence. */
+  readonly attempts: number
+  readonly retryCount: number
+  /** null: unlimited. */
+  readonly maxRetries: number | null
+  readonly rescheduleCount: number
+  /** null: unlimited. */
+  readonly maxReschedules: number | null
+  readonly replayCount: number
+  readonly replayedAs: string | null
+  readonly replayOf: string | null
+  /** null: the default policy. */
+  readonly retryPolicy: RetryPolicy | null
+  /** Limit on one run in milliseconds; null: none. */
+  readonly timeout: number | null
+  readonly lease: Lease | null
+  readonly cancelRequestedAt: Instant | null
+  readonly lastError: TaskError | null
+  /** JSON text of the last value that the handler reported. */
+  readonly progress: string | null
+  readonly createdAt: Instant
+  readonly updatedAt: Instant
+  readonly startedAt: Instant | null
+  readonly completedAt: Instant | null
+  readonly archivedFrom: TaskStatus | null
+  readonly scheduleId: string | null
+  readonly tags: Readonly<Record<string, string>> | null
+  /** +1 on every move; every move compares it. */
+  readonly revision: number
+  /** Empty on a task that came from a claim: a claimed task travels without its history. */
+  readonly history: readonly HistoryEntry[]
+  /** Opaque: a store may put here what it needs to write this task again (an etag, a revision). */
+  readonly mark?: unknown
+}
+
+/** What the lease's holder must show: the token itself, or (weaker) only who it is. */
+export type Holder = { readonly token: string } | { readonly workerId: string }
+
+/**
+ * One move, decided but not yet written: what it sets, and the history entry to append. A store writes it if and only
+ * if the task still has `revision` (and, where given, a lease that still ends at `leaseExpiresAt`).
+ */
+export interface Change {
+  readonly id: string
+  readonly queue: string
+  readonly revision: number
+  readonly from: TaskStatus
+  readonly set: ChangeSet
+  readonly entry: HistoryEntry
+  /** Given when a lapsed lease is taken: a renewal in between wins. */
+  readonly leaseExpiresAt?: Instant
+  readonly mark?: unknown
+}
+
+export type ChangeSet = Partial<Omit<TaskRecord, 'id' | 'queue' | 'revision' | 'history' | 'mark' | 'createdAt' | 'input' | 'encoding'>>
+
+/** The first entry and the last 99 are kept. */
+export const HISTORY_KEPT = 100
+
+export const keptHistory = (entries: readonly HistoryEntry[]): readonly HistoryEntry[] =>
+  entries.length <= HISTORY_KEPT ? entries : [entries[0]!, ...entries.slice(entries.length - (HISTORY_KEPT - 1))]
+
+/** The record after the change: what a store must hold once it has written it. */
+export const applyChange = (task: TaskRecord, change: Change): TaskRecord => ({
+  ...task,
+  ...change.set,
+  revision: change.revision + 1,
+  history: keptHistory([...task.history, change.entry]),
+})

@@ -1,0 +1,54 @@
+/** The names by which people ask for tasks: stored statuses, and views computed from the record and `now`. */
+import { HoldfastError } from './errors.ts'
+import { STATUSES, type Instant, type TaskRecord, type TaskStatus } from './task.ts'
+
+export const VIEWS = [...STATUSES, 'scheduled', 'ready', 'retrying', 'dead'] as const
+export type View = TaskStatus | 'scheduled' | 'ready' | 'retrying' | 'dead'
+
+/** Names of the source designs, accepted wherever a view is. */
+export const VIEW_ALIASES: Readonly<Record<string, View>> = {
+  in_flight: 'running',
+  inflight: 'running',
+  claimed: 'running',
+  succeeded: 'completed',
+  success: 'completed',
+  retry: 'retrying',
+  dlq: 'dead',
+}
+
+/** What a store needs to know of a view. */
+export interface ViewFilter {
+  readonly status: TaskStatus
+  /** Only pending tasks: due already, or due later. */
+  readonly available?: 'now' | 'later'
+  readonly retried?: true
+}
+
+const FILTERS: Readonly<Partial<Record<View, ViewFilter>>> = {
+  scheduled: { status: 'pending', available: 'later' },
+  ready: { status: 'pending', available: 'now' },
+  retrying: { status: 'pending', available: 'later', retried: true },
+  dead: { status: 'failed' },
+}
+
+export const viewFilter = (view: View): ViewFilter => FILTERS[view] ?? { status: view as TaskStatus }
+
+export const matchesView = (task: TaskRecord, filter: ViewFilter, now: Instant): boolean =>
+  task.status === filter.status &&
+  (filter.available === undefined || (filter.available === 'now') === task.availableAt <= now) &&
+  (filter.retried === undefined || task.retryCount > 0)
+
+/** The one most telling name for a task at `now`. A retrying task is also scheduled; a dead one is also failed. */
+export const viewOf = (task: TaskRecord, now: Instant): View => {
+  if (task.status === 'failed') return 'dead'
+  if (task.status !== 'pending') return task.status
+  if (task.availableAt <= now) return 'ready'
+  return task.retryCount > 0 ? 'retrying' : 'scheduled'
+}
+
+export const parseView = (name: string): View => {
+  const lower = name.toLowerCase()
+  const view = Object.hasOwn(VIEW_ALIASES, lower) ? VIEW_ALIASES[lower] : VIEWS.find((known) => known === lower)
+  if (view !== undefined) return view
+  throw new HoldfastError('INVALID_OPTION', `status: '${name}' is not one of ${VIEWS.join(', ')}`, { field: 'status' })
+}

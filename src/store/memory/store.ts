@@ -1,0 +1,189 @@
+/** The reference store: everything in maps, lost when the process ends. Reads like the contract. */
+import { type KeyRecord, keyIsLive } from '../../core/idempotency.ts'
+import { claim, isExpiredAt } from '../../core/machine.ts'
+import { applyChange, type Instant, type TaskRecord } from '../../core/task.ts'
+import { matchesView } from '../../core/views.ts'
+import type { Capability, Committed, Document, Inserted, Insertion, Look, Page, Query, Removal, Removed, Renewal, Renewed, Store, Want } from '../store.ts'
+
+export interface MemoryOptions {
+  /** The clock that stands for the store's own. */
+  readonly wall?: () => Instant
+}
+
+const withoutHistory = (task: TaskRecord): TaskRecord => ({ ...task, history: [] })
+
+export const openMemory = ({ wall = Date.now }: MemoryOptions = {}): Store => new MemoryStore(wall)
+
+class MemoryStore implements Store {
+  readonly capabilities: ReadonlySet<Capability> = new Set<Capability>(['exact-order', 'host-clock'])
+  readonly address = 'memory:'
+  readonly leaseTtl = 5_000
+  readonly #wall: () => Instant
+  readonly #tasks = new Map<string, TaskRecord>()
+  readonly #keys = new Map<string, KeyRecord>()
+  readonly #documents = new Map<string, Document>()
+  readonly #listeners = new Set<(queues: readonly string[] | null) => void>()
+
+  constructor(wall: () => Instant) {
+    this.#wall = wall
+  }
+
+  async now(): Promise<{ at: Instant; uncertainty: number }> {
+    return { at: this.#wall(), uncertainty: 0 }
+  }
+
+  async insert(insertions: readonly Insertion[], { now }: { now: Instant | null }): Promise<Inserted[]> {
+    const at = now ?? this.#wall()
+    const inserted = insertions.map((insertion) => this.#insertOne(insertion, at))
+    this.#ring(insertions.map(({ task }) => task.queue))
+    return inserted
+  }
+
+  #insertOne({ task, key }: Insertion, now: Instant): Inserted {
+    const held = key && this.#keys.get(key.key)
+    if (held) {
+      const holder = this.#tasks.get(held.taskId) ?? null
+      if (keyIsLive(held, holder !== null, now)) return { outcome: 'existing', key: held, task: holder }
+    }
+    const clash = this.#tasks.get(task.id)
+    if (clash) return { outcome: 'clash', task: clash }
+    this.#tasks.set(task.id, task)
+    if (key) this.#keys.set(key.key, key)
+    return { outcome: 'created' }
+  }
+
+  async claim(want: Want): Promise<Look> {
+    const now = want.now ?? this.#wall()
+    const all = [...this.#tasks.values()]
+    const waiting = all.filter((task) => task.status === 'pending' && task.queue === want.queue && (want.types?.includes(task.type) ?? true))
+    const due = all.filter((task) => isDue(task, now)).slice(0, want.dueLimit)
+    const leased = waiting
+      .filter((task) => task.availableAt <= now && !isExpiredAt(task, now))
+      .sort(byTurn)
+      .slice(0, want.limit)
+      .map((task, i) => {
+        const change = claim(task, { token: `${want.op}.${i + 1}`, workerId: want.workerId, leaseTtl: want.leaseTtl, now })
+        this.#tasks.set(task.id, applyChange(task, change))
+        return withoutHistory(this.#tasks.get(task.id)!)
+      })
+    return { leased, due: due.map(withoutHistory), next: nextInstant([...this.#tasks.values()], waiting, now) }
+  }
+
+  async commit(changes: readonly Parameters<typeof applyChange>[1][]): Promise<Committed[]> {
+    const results = changes.map((change): Committed => {
+      const task = this.#tasks.get(change.id)
+      if (!task) return 'gone'
+      if (task.revision !== change.revision) return 'conflict'
+      if (change.leaseExpiresAt !== undefined && task.lease?.expiresAt !== change.leaseExpiresAt) return 'conflict'
+      this.#tasks.set(task.id, applyChange(task, change))
+      return 'written'
+    })
+    if (changes.some(({ set }) => set.status === 'pending')) this.#ring([...new Set(changes.map(({ queue }) => queue))])
+    return results
+  }
+
+  async renew(renewals: readonly Renewal[], now: Instant | null): Promise<Renewed[]> {
+    const at = now ?? this.#wall()
+    return renewals.map(({ id, token, leaseTtl, progress }): Renewed => {
+      const task = this.#tasks.get(id)
+      if (task?.status !== 'running' || task.lease?.token !== token) return 'lost'
+      const lease = { ...task.lease, expiresAt: at + leaseTtl }
+      this.#tasks.set(id, { ...task, lease, progress: progress ?? task.progress })
+      return task.cancelRequestedAt === null ? 'held' : 'cancel'
+    })
+  }
+
+  async remove(removals: readonly Removal[]): Promise<Removed[]> {
+    return removals.map(({ id, revision, endKey }): Removed => {
+      const task = this.#tasks.get(id)
+      if (!task) return 'gone'
+      if (task.revision !== revision) return 'conflict'
+      this.#tasks.delete(id)
+      if (endKey && task.idempotencyKey !== null && this.#keys.get(task.idempotencyKey)?.taskId === id) this.#keys.delete(task.idempotencyKey)
+      return 'removed'
+    })
+  }
+
+  async get(ids: readonly string[]): Promise<(TaskRecord | null)[]> {
+    return ids.map((id) => this.#tasks.get(id) ?? null)
+  }
+
+  async find(key: string): Promise<{ key: KeyRecord; task: TaskRecord | null } | null> {
+    const held = this.#keys.get(key)
+    return held ? { key: held, task: this.#tasks.get(held.taskId) ?? null } : null
+  }
+
+  async list(query: Query, { order, limit, after, now }: Page): Promise<TaskRecord[]> {
+    const at = now ?? this.#wall()
+    const forward = order === 'oldest'
+    return [...this.#tasks.values()]
+      .filter((task) => matches(task, query, at) && (after === undefined || (forward ? task.id > after : task.id < after)))
+      .sort((a, b) => (a.id < b.id === forward ? -1 : 1))
+      .slice(0, limit)
+      .map(withoutHistory)
+  }
+
+  async count(query: Query, cap: number, now: Instant | null): Promise<number> {
+    const at = now ?? this.#wall()
+    let counted = 0
+    for (const task of this.#tasks.values()) if (counted < cap && matches(task, query, at)) counted++
+    return counted
+  }
+
+  readonly documents = {
+    get: async (name: string) => this.#documents.get(name) ?? null,
+    put: async (name: string, value: string, version: number) => {
+      if ((this.#documents.get(name)?.version ?? 0) !== version) return null
+      this.#documents.set(name, { name, value, version: version + 1 })
+      return version + 1
+    },
+    list: async (prefix: string) =>
+      [...this.#documents.values()].filter(({ name }) => name.startsWith(prefix)).sort((a, b) => (a.name < b.name ? -1 : 1)),
+    delete: async (name: string, version: number) => {
+      const held = this.#documents.get(name)
+      if (held && held.version !== version) return false
+      this.#documents.delete(name)
+      return true
+    },
+  }
+
+  wake(listener: (queues: readonly string[] | null) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  #ring(queues: readonly string[] | null): void {
+    for (const listener of this.#listeners) listener(queues)
+  }
+
+  async close(): Promise<void> {
+    this.#listeners.clear()
+  }
+}
+
+const isDue = (task: TaskRecord, now: Instant): boolean =>
+  task.status === 'running' ? task.lease !== null && task.lease.expiresAt <= now : task.status === 'pending' && isExpiredAt(task, now)
+
+/** Whose turn it is: priority, then availableAt, then id. */
+const byTurn = (a: TaskRecord, b: TaskRecord): number =>
+  b.priority - a.priority || a.availableAt - b.availableAt || (a.id < b.id ? -1 : 1)
+
+const nextInstant = (all: readonly TaskRecord[], waiting: readonly TaskRecord[], now: Instant): Instant | null => {
+  let next = Number.POSITIVE_INFINITY
+  for (const task of waiting) if (task.availableAt > now) next = Math.min(next, task.availableAt)
+  for (const task of all) {
+    if (task.status === 'running' && task.lease) next = Math.min(next, task.lease.expiresAt)
+    if (task.status === 'pending' && task.expiresAt !== null) next = Math.min(next, task.expiresAt)
+  }
+  return next === Number.POSITIVE_INFINITY ? null : next
+}
+
+const matches = (task: TaskRecord, query: Query, now: Instant): boolean =>
+  (query.queue === undefined || task.queue === query.queue) &&
+  (query.type === undefined || task.type === query.type) &&
+  (query.views === undefined || query.views.some((view) => matchesView(task, view, now))) &&
+  (query.tag === undefined || task.tags?.[query.tag.name] === query.tag.value) &&
+  (query.workerId === undefined || task.lease?.workerId === query.workerId) &&
+  (query.createdAfter === undefined || task.createdAt > query.createdAfter) &&
+  (query.createdBefore === undefined || task.createdAt < query.createdBefore) &&
+  (query.completedBefore === undefined || (task.completedAt !== null && task.completedAt < query.completedBefore))

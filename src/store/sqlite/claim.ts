@@ -1,0 +1,133 @@
+/** One look at a queue: lease what is ready, report what is overdue, say when to look again. */
+import type { DatabaseSync } from 'node:sqlite'
+import type { Instant } from '../../core/task.ts'
+import type { Want } from '../store.ts'
+import { prepared } from './connection.ts'
+import type { Tally } from './counts.ts'
+import { CLAIMED_COLUMNS, COLUMNS, type Row } from './rows.ts'
+
+export interface LookRows {
+  readonly now: Instant
+  readonly leased: Row[]
+  readonly due: Row[]
+  readonly next: Instant | null
+}
+
+/** Where a candidate stands in the queue. */
+type Candidate = [key: number, availableAt: Instant, id: string]
+
+const READY = `from holdfast_task indexed by holdfast_task_ready where status = 'pending' and queue = ? and type = ?`
+const TOP_LEVEL = `select priority ${READY} order by priority desc limit 1`
+const NEXT_LEVEL = `select priority ${READY} and priority < ? order by priority desc limit 1`
+const CANDIDATES = `select key, available_at, id ${READY} and priority = ? and available_at <= ? and (expires_at is null or expires_at > ?) order by available_at, id limit ?`
+const LATER = `select available_at ${READY} and priority = ? and available_at > ? order by available_at limit 1`
+const FIRST_TYPE = `select type from holdfast_task indexed by holdfast_task_ready where status = 'pending' and queue = ? order by type limit 1`
+const NEXT_TYPE = `select type from holdfast_task indexed by holdfast_task_ready where status = 'pending' and queue = ? and type > ? order by type limit 1`
+
+const LAPSED = `select ${COLUMNS} from holdfast_task indexed by holdfast_task_lease where status = 'running' and lease_expires_at <= ? order by lease_expires_at limit ?`
+const EXPIRED = `select ${COLUMNS} from holdfast_task indexed by holdfast_task_expiry where status = 'pending' and expires_at <= ? order by expires_at limit ?`
+const FIRST_LAPSE = `select lease_expires_at from holdfast_task indexed by holdfast_task_lease where status = 'running' order by lease_expires_at limit 1`
+const FIRST_EXPIRY = `select expires_at from holdfast_task indexed by holdfast_task_expiry where status = 'pending' and expires_at is not null order by expires_at limit 1`
+
+/** Written as machine.claim writes it; the entry is the one that JSON.stringify would make. */
+const LEASE = `
+  update holdfast_task set
+    status = 'running', revision = revision + 1, attempts = attempts + 1, updated_at = ?1, started_at = ?1,
+    lease_token = ?2 || '.' || key, lease_worker = ?3, lease_claimed_at = ?1, lease_expires_at = ?4,
+    history = history || ',{"n":' || (revision + 1) || ',"at":' || ?1 || ',"move":"claim","to":"running","by":' || ?5 || ',"op":"' || ?2 || '.' || key || '"}'
+  where key in (select value from json_each(?6))
+  returning ${CLAIMED_COLUMNS}`
+
+/** Walks only what can be claimed: types that are handled, one priority after the other, what is due in each. */
+class Ready {
+  readonly #db: DatabaseSync
+  readonly #want: Want
+  readonly #now: Instant
+  readonly #levels: Map<string, number>
+
+  constructor(db: DatabaseSync, want: Want, now: Instant) {
+    this.#db = db
+    this.#want = want
+    this.#now = now
+    this.#levels = new Map()
+    for (const type of want.types ?? pendingTypes(db, want.queue)) {
+      const top = one<number>(db, TOP_LEVEL, want.queue, type)
+      if (top !== undefined) this.#levels.set(type, top)
+    }
+  }
+
+  /** Keys of the first `limit` tasks, and the next instant at which one more becomes available. */
+  keys(limit: number): { keys: number[]; later: Instant | null } {
+    const keys: number[] = []
+    let later: Instant | null = null
+    while (this.#levels.size > 0 && keys.length < limit) {
+      const level = Math.max(...this.#levels.values())
+      const types = [...this.#levels].filter(([, priority]) => priority === level).map(([type]) => type)
+      const found = types.map((type) => this.#candidates(type, level, limit - keys.length))
+      const turn = found.length === 1 ? found[0]! : found.flat().sort(byTurn).slice(0, limit - keys.length)
+      for (const [key] of turn) keys.push(key)
+      if (keys.length < limit) for (const type of types) later = earlier(later, one(this.#db, LATER, this.#want.queue, type, level, this.#now))
+      for (const type of types) this.#down(type, level)
+    }
+    return { keys, later }
+  }
+
+  #candidates(type: string, level: number, limit: number): Candidate[] {
+    return prepared(this.#db, CANDIDATES).all(this.#want.queue, type, level, this.#now, this.#now, limit) as unknown as Candidate[]
+  }
+
+  #down(type: string, level: number): void {
+    const below = one<number>(this.#db, NEXT_LEVEL, this.#want.queue, type, level)
+    if (below === undefined) this.#levels.delete(type)
+    else this.#levels.set(type, below)
+  }
+}
+
+const pendingTypes = (db: DatabaseSync, queue: string): string[] => {
+  const types: string[] = []
+  for (let type = one<string>(db, FIRST_TYPE, queue); type !== undefined; type = one<string>(db, NEXT_TYPE, queue, type)) types.push(type)
+  return types
+}
+
+const byTurn = (a: Candidate, b: Candidate): number => a[1] - b[1] || (a[2] < b[2] ? -1 : 1)
+
+const one = <T>(db: DatabaseSync, sql: string, ...values: (string | number)[]): T | undefined =>
+  (prepared(db, sql).get(...values) as unknown as [T] | undefined)?.[0]
+
+const earlier = (a: Instant | null, b: Instant | undefined): Instant | null => (b === undefined ? a : a === null ? b : Math.min(a, b))
+
+/** Whether a claim would have to write: asked first, so that an idle worker never takes the file's write lock. */
+export const hasReady = (db: DatabaseSync, want: Want, now: Instant): boolean =>
+  want.limit > 0 && new Ready(db, want, now).keys(1).keys.length > 0
+
+/** Without leasing anything. */
+export const lookOnly = (db: DatabaseSync, want: Want, now: Instant): LookRows => {
+  const { later } = new Ready(db, want, now).keys(1)
+  return { now, leased: [], due: dueRows(db, want, now), next: nextLook(db, later) }
+}
+
+export const claimRows = (db: DatabaseSync, want: Want, now: Instant, tally: Tally): LookRows => {
+  const { keys, later } = want.limit > 0 ? new Ready(db, want, now).keys(want.limit) : { keys: [], later: null }
+  const leased = keys.length === 0 ? [] : lease(db, want, now, keys)
+  tally.add(want.queue, 'pending', -leased.length)
+  tally.add(want.queue, 'running', leased.length)
+  return { now, leased, due: dueRows(db, want, now), next: nextLook(db, later) }
+}
+
+const KEY_AT = 0
+
+const lease = (db: DatabaseSync, { op, workerId, leaseTtl }: Want, now: Instant, keys: readonly number[]): Row[] => {
+  const rows = prepared(db, LEASE).all(now, op, workerId, now + leaseTtl, JSON.stringify(workerId), JSON.stringify(keys)) as unknown as Row[]
+  const byKey = new Map(rows.map((row) => [row[KEY_AT] as number, row]))
+  return keys.map((key) => byKey.get(key)!)
+}
+
+const dueRows = (db: DatabaseSync, { dueLimit }: Want, now: Instant): Row[] => {
+  if (dueLimit === 0) return []
+  const lapsed = prepared(db, LAPSED).all(now, dueLimit) as unknown as Row[]
+  const expired = lapsed.length < dueLimit ? (prepared(db, EXPIRED).all(now, dueLimit - lapsed.length) as unknown as Row[]) : []
+  return [...lapsed, ...expired]
+}
+
+const nextLook = (db: DatabaseSync, later: Instant | null): Instant | null =>
+  earlier(earlier(later, one(db, FIRST_LAPSE)), one(db, FIRST_EXPIRY))

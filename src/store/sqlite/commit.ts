@@ -1,0 +1,79 @@
+/** Writes that name one task: changes under their revision, renewals under their token, removals. */
+import type { DatabaseSync } from 'node:sqlite'
+import type { Change, Instant } from '../../core/task.ts'
+import { HISTORY_KEPT } from '../../core/task.ts'
+import type { Committed, Removal, Removed, Renewal, Renewed } from '../store.ts'
+import { prepared } from './connection.ts'
+import type { Tally } from './counts.ts'
+import { assignmentsOf, type Cell, type Row, trimHistory, valuesOf } from './rows.ts'
+
+/** Changes as they travel to the thread: those of one shape share the text of their statement. */
+export interface ChangeRows {
+  readonly texts: readonly string[]
+  /** Index of the text, revision after, queue, status before and after, and the values to bind, of which the id is the last but one or two. */
+  readonly rows: readonly Row[]
+}
+
+const HEADER = 5
+
+const textOf = (assignments: string, seen: boolean): string =>
+  `update holdfast_task set ${assignments}, revision = revision + 1, history = history || ',' || ? where ${seen ? 'lease_expires_at = ? and ' : ''}id = ? and revision = ?`
+
+export const encodeChanges = (changes: readonly Change[]): ChangeRows => {
+  const texts: string[] = []
+  const shapes = new Map<string, number>()
+  const rows = changes.map(({ id, queue, revision, from, set, entry, leaseExpiresAt }) => {
+    const seen = leaseExpiresAt !== undefined
+    const assignments = assignmentsOf(set)
+    const shape = seen ? `${assignments}*` : assignments
+    let text = shapes.get(shape)
+    if (text === undefined) {
+      text = texts.push(textOf(assignments, seen)) - 1
+      shapes.set(shape, text)
+    }
+    const row: Cell[] = [text, entry.n, queue, from, set.status ?? from, ...valuesOf(set), JSON.stringify(entry)]
+    if (seen) row.push(leaseExpiresAt)
+    row.push(id, revision)
+    return row
+  })
+  return { texts, rows }
+}
+
+export const commitRow = (db: DatabaseSync, texts: readonly string[], row: Row, tally: Tally): Committed => {
+  const [text, n, queue, from, to] = row as [number, number, string, string, string]
+  const id = row[row.length - 2] as string
+  if (prepared(db, texts[text]!).run(...row.slice(HEADER)).changes === 0) return exists(db, id) ? 'conflict' : 'gone'
+  if (to !== from) {
+    tally.add(queue, from, -1)
+    tally.add(queue, to, 1)
+  }
+  if (n > HISTORY_KEPT && n % HISTORY_KEPT === 0) trim(db, id)
+  return 'written'
+}
+
+const exists = (db: DatabaseSync, id: string): boolean => prepared(db, 'select 1 from holdfast_task where id = ?').get(id) !== undefined
+
+/** Readers cut a history to what is kept; the stored text is cut now and then, so that it does not grow without end. */
+const trim = (db: DatabaseSync, id: string): void => {
+  const row = prepared(db, 'select history from holdfast_task where id = ?').get(id) as unknown as [string]
+  prepared(db, 'update holdfast_task set history = ? where id = ?').run(trimHistory(row[0]), id)
+}
+
+const RENEW = `update holdfast_task set lease_expires_at = ?, progress = coalesce(?, progress) where id = ? and lease_token = ? and status = 'running' returning cancel_requested_at`
+
+export const renewRow = (db: DatabaseSync, { id, token, leaseTtl, progress }: Renewal, now: Instant): Renewed => {
+  const row = prepared(db, RENEW).get(now + leaseTtl, progress ?? null, id, token) as unknown as [number | null] | undefined
+  if (row === undefined) return 'lost'
+  return row[0] === null ? 'held' : 'cancel'
+}
+
+const REMOVE = 'delete from holdfast_task where id = ? and revision = ? returning queue, status, idempotency_key'
+
+export const removeRow = (db: DatabaseSync, { id, revision, endKey }: Removal, tally: Tally): Removed => {
+  const row = prepared(db, REMOVE).get(id, revision) as unknown as [string, string, string | null] | undefined
+  if (row === undefined) return exists(db, id) ? 'conflict' : 'gone'
+  const [queue, status, key] = row
+  tally.add(queue, status, -1)
+  if (endKey && key !== null) prepared(db, 'delete from holdfast_key where key = ? and task_id = ?').run(key, id)
+  return 'removed'
+}

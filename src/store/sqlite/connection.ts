@@ -1,0 +1,114 @@
+/** Opens the file as it must be opened: 0600, WAL, synchronous=FULL, short busy timeout. Prepared statements per connection. */
+import { closeSync, existsSync, mkdirSync, openSync, statfsSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { HoldfastError } from '../../core/errors.ts'
+import { asHoldfastError } from './errors.ts'
+import { migrate, readMeta } from './schema.ts'
+
+export interface Opened {
+  readonly db: DatabaseSync
+  readonly identity: string
+  readonly created: boolean
+}
+
+/** SQLite's own wait starves other processes and blocks for seconds; ours is short, with jittered retries above it. */
+const BUSY_TIMEOUT = 5
+
+export const openFile = (path: string, options: { create: boolean; identity: string }): Opened => {
+  const address = `sqlite:${path}`
+  let db: DatabaseSync | undefined
+  try {
+    makeFile(path, options.create)
+    refuseNetworkFiles(path)
+    db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT })
+    const created = retryWhileBusy(() => {
+      setPragmas(db!)
+      return migrate(db!, options.identity)
+    })
+    const identity = readMeta(db, 'identity')
+    if (identity === null) throw new HoldfastError('STORE_CORRUPT', `${address}: the store has no identity`)
+    return { db, identity, created }
+  } catch (error) {
+    db?.close()
+    throw asHoldfastError(error, address)
+  }
+}
+
+/** Made by hand, before SQLite sees it, so that payloads are never readable by others; -wal and -shm take its mode. */
+const makeFile = (path: string, create: boolean): void => {
+  if (existsSync(path)) return
+  if (!create) throw new HoldfastError('STORE_NOT_FOUND', `sqlite:${path}: there is no such file`)
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  try {
+    closeSync(openSync(path, 'wx', 0o600))
+  } catch (error) {
+    // Another process made it in between: that is the file we want.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+}
+
+/** statfs types on which WAL's shared memory does not work between hosts. */
+const NETWORK_FILES: ReadonlyMap<number, string> = new Map([
+  [0x6969, 'NFS'],
+  [0x517b, 'SMB'],
+  [0xff534d42, 'CIFS'],
+  [0xfe534d42, 'SMB2'],
+])
+
+const refuseNetworkFiles = (path: string): void => {
+  const kind = NETWORK_FILES.get(statfsSync(path).type)
+  if (kind !== undefined) {
+    throw new HoldfastError('STORE_UNAVAILABLE', `sqlite:${path} is on ${kind}: SQLite needs a local disk for several processes. Use a local path, or another store`)
+  }
+}
+
+const setPragmas = (db: DatabaseSync): void => {
+  const isNew = pragma(db, 'page_count') === 0
+  if (isNew) db.exec('pragma auto_vacuum = incremental')
+  db.exec('pragma journal_mode = wal; pragma synchronous = full; pragma cache_size = -32000; pragma wal_autocheckpoint = 4000; pragma journal_size_limit = 67108864')
+  const mode = pragma(db, 'journal_mode')
+  const synchronous = pragma(db, 'synchronous')
+  if (mode !== 'wal' || synchronous !== 2) {
+    throw new HoldfastError('STORE_UNAVAILABLE', `the file could not be set to journal_mode=wal and synchronous=full (it has ${mode}, ${synchronous})`)
+  }
+}
+
+const pragma = (db: DatabaseSync, name: string): unknown => Object.values(db.prepare(`pragma ${name}`).get() ?? {})[0]
+
+const OPEN_PATIENCE = 10_000
+const idle = new Int32Array(new SharedArrayBuffer(4))
+
+/** Only while opening, on the store's own thread, where nothing else waits. */
+const retryWhileBusy = <T>(work: () => T): T => {
+  const until = Date.now() + OPEN_PATIENCE
+  for (;;) {
+    try {
+      return work()
+    } catch (error) {
+      if (asHoldfastError(error, '').code !== 'STORE_BUSY' || Date.now() > until) throw error
+      Atomics.wait(idle, 0, 0, 2 + Math.random() * 20)
+    }
+  }
+}
+
+/** Which file this is, as the kernel knows it: a deleted or replaced file shows. null: there is none. */
+export const fileIdentity = (path: string): string | null => {
+  const stat = statSync(path, { throwIfNoEntry: false })
+  return stat === undefined ? null : `${stat.dev}:${stat.ino}`
+}
+
+const statements = new WeakMap<DatabaseSync, Map<string, StatementSync>>()
+
+/** The statement, prepared once per connection; rows come as arrays. */
+export const prepared = (db: DatabaseSync, sql: string): StatementSync => {
+  let known = statements.get(db)
+  if (known === undefined) statements.set(db, (known = new Map()))
+  let statement = known.get(sql)
+  if (statement === undefined) {
+    statement = db.prepare(sql)
+    statement.setReturnArrays(true)
+    known.set(sql, statement)
+  }
+  return statement
+}

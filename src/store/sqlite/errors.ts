@@ -1,0 +1,44 @@
+/** SQLite's result codes, as Holdfast's. */
+import { type Code, HoldfastError } from '../../core/errors.ts'
+
+interface SqliteError extends Error {
+  readonly errcode: number
+}
+
+const PRIMARY: Readonly<Record<number, Code>> = {
+  5: 'STORE_BUSY',
+  6: 'STORE_BUSY',
+  8: 'STORE_READ_ONLY',
+  10: 'STORE_UNAVAILABLE',
+  11: 'STORE_CORRUPT',
+  13: 'STORE_FULL',
+  14: 'STORE_NOT_FOUND',
+  26: 'STORE_CORRUPT',
+}
+
+/** SQLite noticed that the file it has open is no longer the one at its path. */
+const READONLY_DBMOVED = 1032
+const IOERR_WRITE = 778
+
+const isSqliteError = (error: unknown): error is SqliteError =>
+  error instanceof Error && typeof (error as Partial<SqliteError>).errcode === 'number'
+
+export const isBusy = (error: unknown): boolean => isSqliteError(error) && [5, 6].includes(error.errcode & 0xff)
+
+export const asHoldfastError = (error: unknown, address: string): HoldfastError => {
+  if (error instanceof HoldfastError) return error
+  if (!isSqliteError(error)) {
+    const system = error as NodeJS.ErrnoException
+    const code: Code = system?.code === 'EACCES' || system?.code === 'EROFS' || system?.code === 'EPERM' ? 'STORE_READ_ONLY' : system?.code === 'ENOENT' ? 'STORE_NOT_FOUND' : system?.code === 'ENOSPC' ? 'STORE_FULL' : 'INTERNAL'
+    return new HoldfastError(code, `${address}: ${system instanceof Error ? system.message : String(error)}`, {}, error)
+  }
+  const code = codeOf(error)
+  return new HoldfastError(code, `${address}: ${error.message} (SQLite ${error.errcode})`, { errcode: error.errcode }, error)
+}
+
+const codeOf = ({ errcode }: SqliteError): Code => {
+  if (errcode === READONLY_DBMOVED) return 'STORE_IDENTITY_CHANGED'
+  // A disk quota or RLIMIT shows as a failed write rather than as FULL.
+  if (errcode === IOERR_WRITE) return 'STORE_FULL'
+  return PRIMARY[errcode & 0xff] ?? 'INTERNAL'
+}

@@ -1,0 +1,102 @@
+/** Reads: by id, by key, by page, and counts. Long walks go in bounded steps, so that the thread stays free for others. */
+import type { DatabaseSync } from 'node:sqlite'
+import type { KeyRecord } from '../../core/idempotency.ts'
+import type { Instant } from '../../core/task.ts'
+import type { ViewFilter } from '../../core/views.ts'
+import type { Page, Query } from '../store.ts'
+import { prepared } from './connection.ts'
+import { countOf } from './counts.ts'
+import { type Cell, COLUMNS, COLUMNS_WITH_HISTORY, type Row } from './rows.ts'
+
+export const getRow = (db: DatabaseSync, id: string): Row | null =>
+  (prepared(db, `select ${COLUMNS_WITH_HISTORY} from holdfast_task where id = ?`).get(id) as unknown as Row | undefined) ?? null
+
+export const findKey = (db: DatabaseSync, key: string): { key: KeyRecord; task: Row | null } | null => {
+  const row = prepared(db, 'select key, task_id, hash, expires_at, exact from holdfast_key where key = ?').get(key) as unknown as [string, string, string, number, number] | undefined
+  if (row === undefined) return null
+  const [name, taskId, hash, expiresAt, exact] = row
+  return { key: { key: name, taskId, hash, expiresAt, exact: exact === 1 }, task: getRow(db, taskId) }
+}
+
+/** How many rows one step of a walk may pass. */
+const STEP = 5_000
+
+interface Condition {
+  readonly sql: string
+  readonly values: readonly Cell[]
+}
+
+const viewCondition = ({ status, available, retried }: ViewFilter, now: Instant): Condition => ({
+  sql: `(status = '${status}'${available === undefined ? '' : available === 'now' ? ' and available_at <= ?' : ' and available_at > ?'}${retried ? ' and retry_count > 0' : ''})`,
+  values: available === undefined ? [] : [now],
+})
+
+const conditionOf = (query: Query, now: Instant): Condition => {
+  const views = query.views?.map((view) => viewCondition(view, now))
+  const parts: readonly (Condition | false)[] = [
+    query.queue !== undefined && { sql: 'queue = ?', values: [query.queue] },
+    query.type !== undefined && { sql: 'type = ?', values: [query.type] },
+    views !== undefined && { sql: `(${views.map(({ sql }) => sql).join(' or ') || 'false'})`, values: views.flatMap(({ values }) => values) },
+    query.tag !== undefined && {
+      sql: `exists (select 1 from json_each(options, '$.tags') as tag where tag.key = ? and tag.value = ?)`,
+      values: [query.tag.name, query.tag.value],
+    },
+    query.workerId !== undefined && { sql: 'lease_worker = ?', values: [query.workerId] },
+    query.createdAfter !== undefined && { sql: 'created_at > ?', values: [query.createdAfter] },
+    query.createdBefore !== undefined && { sql: 'created_at < ?', values: [query.createdBefore] },
+    query.completedBefore !== undefined && { sql: 'completed_at < ?', values: [query.completedBefore] },
+  ]
+  const given = parts.filter((part) => part !== false)
+  return { sql: given.map(({ sql }) => sql).join(' and ') || 'true', values: given.flatMap(({ values }) => values) }
+}
+
+const SPARSE = new Set(['failed', 'cancelled', 'expired', 'archived'])
+
+/** Rare statuses have an index of their own, and running tasks are few: these are found without a walk. */
+const isDirect = ({ views, workerId }: Query): boolean => {
+  if (workerId !== undefined) return true
+  return views !== undefined && views.length > 0 && views.every(({ status }) => SPARSE.has(status) || status === 'running')
+}
+
+export interface Step {
+  readonly rows: Row[]
+  /** Where to go on; null: there is no more. */
+  readonly after: string | null
+}
+
+/** At most `limit` matching rows after `after`, having passed at most STEP. */
+export const listStep = (db: DatabaseSync, query: Query, { order, limit, after }: Page, now: Instant): Step => {
+  const { sql, values } = conditionOf(query.workerId === undefined ? query : { ...query, views: [{ status: 'running' }] }, now)
+  const sign = order === 'oldest' ? '>' : '<'
+  const direction = order === 'oldest' ? 'asc' : 'desc'
+  const beyond = after === undefined ? '' : ` and id ${sign} ?`
+  const from: Cell[] = after === undefined ? [] : [after]
+  if (isDirect(query)) {
+    const rows = prepared(db, `select ${COLUMNS} from holdfast_task where ${sql}${beyond} order by id ${direction} limit ?`).all(...values, ...from, limit) as unknown as Row[]
+    return { rows, after: null }
+  }
+  const edge = prepared(db, `select id from holdfast_task where true${beyond} order by id ${direction} limit 1 offset ${STEP - 1}`).get(...from) as unknown as [string] | undefined
+  const within = edge === undefined ? '' : ` and id ${sign}= ?`
+  const bounds: Cell[] = edge === undefined ? from : [...from, edge[0]]
+  // unary plus: only the walk along id may be indexed, or the planner picks an index that sorts everything first.
+  const rows = prepared(db, `select ${COLUMNS} from holdfast_task where (+id is not null and ${sql})${beyond}${within} order by id ${direction} limit ?`).all(...values, ...bounds, limit) as unknown as Row[]
+  return { rows, after: rows.length === limit || edge === undefined ? null : edge[0] }
+}
+
+const isWholeStatus = ({ queue: _, views, ...others }: Query): boolean =>
+  Object.values(others).every((value) => value === undefined) && (views?.every(({ available, retried }) => available === undefined && !retried) ?? true)
+
+const ALL_STATUSES = ['pending', 'running', 'completed', 'failed', 'cancelled', 'expired', 'archived']
+
+/** Whole statuses are kept counted; anything finer is counted up to `cap`. */
+export const countRows = (db: DatabaseSync, query: Query, cap: number, now: Instant): number => {
+  if (isWholeStatus(query)) {
+    const statuses = new Set(query.views?.map(({ status }) => status as string) ?? ALL_STATUSES)
+    let total = 0
+    for (const status of statuses) total += countOf(db, query.queue, status)
+    return Math.min(total, cap)
+  }
+  const { sql, values } = conditionOf(query, now)
+  const row = prepared(db, `select count(*) from (select 1 from holdfast_task where ${sql} limit ?)`).get(...values, cap) as unknown as [number]
+  return row[0]
+}

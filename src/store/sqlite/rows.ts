@@ -1,0 +1,218 @@
+/** Task ↔ row: the only place that knows which column holds which field. */
+import { DEFAULTS } from '../../core/submission.ts'
+import type { ChangeSet, Encoding, HistoryEntry, RetryPolicy, TaskError, TaskRecord, TaskStatus } from '../../core/task.ts'
+import { keptHistory } from '../../core/task.ts'
+
+export type Cell = string | number | null
+export type Row = Cell[]
+
+interface Options {
+  encoding?: Encoding
+  maxRetries?: number | null
+  maxReschedules?: number
+  retryPolicy?: RetryPolicy
+  timeout?: number | null
+  tags?: Readonly<Record<string, string>>
+  replayOf?: string
+  scheduleId?: string
+}
+
+const encodeOptions = (task: TaskRecord): string | null => {
+  const options: Options = {}
+  if (task.encoding !== 'json') options.encoding = task.encoding
+  if (task.maxRetries !== DEFAULTS.maxRetries) options.maxRetries = task.maxRetries
+  if (task.maxReschedules !== null) options.maxReschedules = task.maxReschedules
+  if (task.retryPolicy !== null) options.retryPolicy = task.retryPolicy
+  if (task.timeout !== DEFAULTS.timeout) options.timeout = task.timeout
+  if (task.tags !== null) options.tags = task.tags
+  if (task.replayOf !== null) options.replayOf = task.replayOf
+  if (task.scheduleId !== null) options.scheduleId = task.scheduleId
+  for (const _ in options) return JSON.stringify(options)
+  return null
+}
+
+const NO_OPTIONS: Options = {}
+
+const decodeOptions = (text: Cell): Pick<TaskRecord, 'encoding' | 'maxRetries' | 'maxReschedules' | 'retryPolicy' | 'timeout' | 'tags' | 'replayOf' | 'scheduleId'> => {
+  const options = text === null ? NO_OPTIONS : (JSON.parse(text as string) as Options)
+  return {
+    encoding: options.encoding ?? 'json',
+    maxRetries: options.maxRetries === undefined ? DEFAULTS.maxRetries : options.maxRetries,
+    maxReschedules: options.maxReschedules ?? null,
+    retryPolicy: options.retryPolicy ?? null,
+    timeout: options.timeout === undefined ? DEFAULTS.timeout : options.timeout,
+    tags: options.tags ?? null,
+    replayOf: options.replayOf ?? null,
+    scheduleId: options.scheduleId ?? null,
+  }
+}
+
+const encodeHistory = (history: readonly HistoryEntry[]): string => history.map((entry) => JSON.stringify(entry)).join(',')
+
+const decodeHistory = (text: Cell): readonly HistoryEntry[] =>
+  text === null ? [] : keptHistory(JSON.parse(`[${text as string}]`) as HistoryEntry[])
+
+/** The stored text of a history that has grown long, cut to what is kept. */
+export const trimHistory = (text: string): string => encodeHistory(decodeHistory(text))
+
+const jsonOrNull = (value: object | null): string | null => (value === null ? null : JSON.stringify(value))
+
+// ── inserting ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A task as submit makes it: every other column has its default. */
+export const FRESH_COLUMNS = 'id, queue, type, priority, available_at, expires_at, created_at, updated_at, idempotency_key, options, input, history'
+
+export const isFresh = (task: TaskRecord): boolean => task.status === 'pending' && task.revision === 1 && task.attempts === 0 && task.replayCount === 0
+
+export const encodeFresh = (task: TaskRecord): Row => [
+  task.id, task.queue, task.type, task.priority, task.availableAt, task.expiresAt, task.createdAt, task.updatedAt,
+  task.idempotencyKey, encodeOptions(task), task.input, encodeHistory(task.history),
+]
+
+/** All columns but the history, in the order in which rows travel. */
+export const COLUMNS =
+  'id, queue, type, priority, available_at, expires_at, created_at, updated_at, idempotency_key, options, input, ' +
+  'status, revision, attempts, retry_count, reschedule_count, replay_count, ' +
+  'lease_token, lease_worker, lease_claimed_at, lease_expires_at, cancel_requested_at, started_at, completed_at, expired_at, ' +
+  'archived_from, replayed_as, last_error, progress, output, output_encoding'
+export const COLUMNS_WITH_HISTORY = `${COLUMNS}, history`
+
+export const encodeWhole = (task: TaskRecord): Row => [
+  task.id, task.queue, task.type, task.priority, task.availableAt, task.expiresAt, task.createdAt, task.updatedAt, task.idempotencyKey, encodeOptions(task), task.input,
+  task.status, task.revision, task.attempts, task.retryCount, task.rescheduleCount, task.replayCount,
+  task.lease?.token ?? null, task.lease?.workerId ?? null, task.lease?.claimedAt ?? null, task.lease?.expiresAt ?? null,
+  task.cancelRequestedAt, task.startedAt, task.completedAt, task.expiredAt,
+  task.archivedFrom, task.replayedAs, jsonOrNull(task.lastError), task.progress, task.output, task.outputEncoding,
+  encodeHistory(task.history),
+]
+
+export const decodeWhole = (row: Row): TaskRecord => ({
+  id: row[0] as string,
+  queue: row[1] as string,
+  type: row[2] as string,
+  priority: row[3] as number,
+  availableAt: row[4] as number,
+  expiresAt: row[5] as number | null,
+  createdAt: row[6] as number,
+  updatedAt: row[7] as number,
+  idempotencyKey: row[8] as string | null,
+  ...decodeOptions(row[9]!),
+  input: row[10] as string,
+  status: row[11] as TaskStatus,
+  revision: row[12] as number,
+  attempts: row[13] as number,
+  retryCount: row[14] as number,
+  rescheduleCount: row[15] as number,
+  replayCount: row[16] as number,
+  lease:
+    row[17] === null
+      ? null
+      : { token: row[17] as string, workerId: row[18] as string, claimedAt: row[19] as number, expiresAt: row[20] as number },
+  cancelRequestedAt: row[21] as number | null,
+  startedAt: row[22] as number | null,
+  completedAt: row[23] as number | null,
+  expiredAt: row[24] as number | null,
+  archivedFrom: row[25] as TaskStatus | null,
+  replayedAs: row[26] as string | null,
+  lastError: row[27] === null ? null : (JSON.parse(row[27] as string) as TaskError),
+  progress: row[28] as string | null,
+  output: row[29] as string | null,
+  outputEncoding: row[30] as Encoding,
+  history: decodeHistory(row[31] ?? null),
+})
+
+// ── claiming: only what differs from task to task travels ────────────────────────────────────────────────────────
+
+export const CLAIMED_COLUMNS =
+  'key, id, type, priority, available_at, expires_at, created_at, revision, attempts, retry_count, reschedule_count, replay_count, idempotency_key, last_error, options, input'
+
+export interface ClaimedWith {
+  readonly queue: string
+  readonly workerId: string
+  readonly op: string
+  readonly leaseTtl: number
+  readonly now: number
+}
+
+export const decodeClaimed = (row: Row, { queue, workerId, op, leaseTtl, now }: ClaimedWith): TaskRecord => ({
+  id: row[1] as string,
+  queue,
+  type: row[2] as string,
+  priority: row[3] as number,
+  availableAt: row[4] as number,
+  expiresAt: row[5] as number | null,
+  createdAt: row[6] as number,
+  revision: row[7] as number,
+  attempts: row[8] as number,
+  retryCount: row[9] as number,
+  rescheduleCount: row[10] as number,
+  replayCount: row[11] as number,
+  idempotencyKey: row[12] as string | null,
+  lastError: row[13] === null ? null : (JSON.parse(row[13] as string) as TaskError),
+  ...decodeOptions(row[14]!),
+  input: row[15] as string,
+  status: 'running',
+  lease: { token: `${op}.${row[0]}`, workerId, claimedAt: now, expiresAt: now + leaseTtl },
+  updatedAt: now,
+  startedAt: now,
+  output: null,
+  outputEncoding: 'json',
+  expiredAt: null,
+  completedAt: null,
+  cancelRequestedAt: null,
+  progress: null,
+  archivedFrom: null,
+  replayedAs: null,
+  history: [],
+})
+
+// ── changing ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+type Field = keyof ChangeSet
+
+const COLUMN: Readonly<Partial<Record<Field, string>>> = {
+  type: 'type',
+  output: 'output',
+  outputEncoding: 'output_encoding',
+  status: 'status',
+  priority: 'priority',
+  availableAt: 'available_at',
+  expiresAt: 'expires_at',
+  expiredAt: 'expired_at',
+  attempts: 'attempts',
+  retryCount: 'retry_count',
+  rescheduleCount: 'reschedule_count',
+  replayCount: 'replay_count',
+  replayedAs: 'replayed_as',
+  cancelRequestedAt: 'cancel_requested_at',
+  lastError: 'last_error',
+  progress: 'progress',
+  updatedAt: 'updated_at',
+  startedAt: 'started_at',
+  completedAt: 'completed_at',
+  archivedFrom: 'archived_from',
+}
+
+const LEASE_COLUMNS = ['lease_token', 'lease_worker', 'lease_claimed_at', 'lease_expires_at'] as const
+
+/** The assignments for a set of fields: the same fields give the same text, so its statement is prepared once. */
+export const assignmentsOf = (set: ChangeSet): string => {
+  const parts: string[] = []
+  for (const field in set) {
+    if (field === 'lease') for (const column of LEASE_COLUMNS) parts.push(set.lease === null ? `${column} = null` : `${column} = ?`)
+    else parts.push(`${COLUMN[field as Field]!} = ?`)
+  }
+  return parts.join(', ')
+}
+
+/** The values for `assignmentsOf(set)`, in its order. */
+export const valuesOf = (set: ChangeSet): Row => {
+  const values: Row = []
+  for (const field in set) {
+    if (field === 'lease') {
+      if (set.lease) values.push(set.lease.token, set.lease.workerId, set.lease.claimedAt, set.lease.expiresAt)
+    } else if (field === 'lastError') values.push(jsonOrNull(set.lastError ?? null))
+    else values.push(set[field as Field] as Cell)
+  }
+  return values
+}

@@ -1,0 +1,144 @@
+/** The store's own thread: an fsync or a wait for the lock stops nobody else. It also renews the leases. */
+import { randomUUID } from 'node:crypto'
+import { parentPort, workerData } from 'node:worker_threads'
+import type { HoldfastError } from '../../core/errors.ts'
+import { LeaseKeeper } from '../lease-keeper.ts'
+import type { Renewed } from '../store.ts'
+import { HostClock, mono } from './clock.ts'
+import { openFile } from './connection.ts'
+import { Engine, type Write } from './engine.ts'
+import { asHoldfastError } from './errors.ts'
+import type { Call, FromThread, Notice, PlainError, ReadCall, Reply, ThreadData, ToThread, WriteCall } from './protocol.ts'
+import { readMeta } from './schema.ts'
+
+const port = parentPort!
+const send = (message: FromThread): void => port.postMessage(message)
+
+const plain = ({ code, message, details }: HoldfastError): PlainError => ({ code, message, details })
+
+const READS: ReadonlySet<Call['call']> = new Set<ReadCall['call']>(['now', 'get', 'find', 'list', 'count', 'get-document', 'list-documents'])
+
+/** Replies of one turn travel together. */
+class Outbox {
+  #replies: Reply[] = []
+
+  put(reply: Reply): void {
+    if (this.#replies.push(reply) === 1) queueMicrotask(() => this.#send())
+  }
+
+  #send(): void {
+    const replies = this.#replies
+    this.#replies = []
+    send({ kind: 'replies', replies })
+  }
+}
+
+/** Looks whether another process has written: often while something happens, seldom while nothing does. */
+class Watch {
+  static readonly #SOON = 10
+  static readonly #LATE = 50
+  static readonly #CALM_AFTER = 1_000
+  readonly #engine: Engine
+  #timer: NodeJS.Timeout | null = null
+  #version = 0
+  #changedAt = 0
+
+  constructor(engine: Engine) {
+    this.#engine = engine
+  }
+
+  set(on: boolean): void {
+    if (this.#timer) clearTimeout(this.#timer)
+    this.#timer = null
+    if (!on) return
+    this.#version = this.#engine.dataVersion()
+    this.#next()
+  }
+
+  #next(): void {
+    const calm = mono() - this.#changedAt > Watch.#CALM_AFTER
+    this.#timer = setTimeout(() => this.#look(), calm ? Watch.#LATE : Watch.#SOON)
+  }
+
+  #look(): void {
+    try {
+      const version = this.#engine.dataVersion()
+      if (version !== this.#version) {
+        this.#version = version
+        this.#changedAt = mono()
+        send({ kind: 'wake' })
+      }
+    } catch {
+      // Whoever looks next is told what is wrong with the file.
+    }
+    this.#next()
+  }
+}
+
+const serve = (engine: Engine): void => {
+  const outbox = new Outbox()
+  const watch = new Watch(engine)
+  const keepers = new Map<number, LeaseKeeper>()
+
+  const answer = (n: number, ask: Call): void => {
+    const done = (value: unknown): void => outbox.put({ n, value })
+    const failed = (error: HoldfastError): void => outbox.put({ n, error: plain(error) })
+    if (READS.has(ask.call)) void engine.read(ask as ReadCall).then(done, failed)
+    else engine.write({ ask: ask as WriteCall, since: mono(), done, failed })
+  }
+
+  const keep = (keeper: number, leaseTtl: number, every: number): void => {
+    const host = {
+      renew: (renewals: Extract<WriteCall, { call: 'renew' }>['renewals']) =>
+        new Promise<readonly Renewed[]>((done, failed) => engine.write({ ask: { call: 'renew', renewals, now: null }, since: mono(), done, failed } as Write)),
+      mono,
+      after: (delay: number, tick: () => void) => {
+        const timer = setTimeout(tick, delay)
+        return () => clearTimeout(timer)
+      },
+    }
+    const report = (results: Extract<FromThread, { kind: 'report' }>['results'], renewedAt: number): void =>
+      send({ kind: 'report', keeper, results, renewedAt })
+    keepers.set(keeper, new LeaseKeeper({ leaseTtl, every, report }, host))
+  }
+
+  const notice = (message: Notice): void => {
+    switch (message.notice) {
+      case 'watch':
+        return watch.set(message.on)
+      case 'keep':
+        return keep(message.keeper, message.leaseTtl, message.every)
+      case 'hold':
+        return keepers.get(message.keeper)?.hold(message.leases)
+      case 'drop':
+        return keepers.get(message.keeper)?.drop(message.tokens)
+      case 'beat':
+        return keepers.get(message.keeper)?.beat()
+      case 'leave':
+        keepers.get(message.keeper)?.close()
+        keepers.delete(message.keeper)
+        return
+      case 'close':
+        watch.set(false)
+        for (const keeper of keepers.values()) keeper.close()
+        engine.close()
+        port.close()
+    }
+  }
+
+  port.on('message', (message: ToThread) => {
+    if ('ask' in message) answer(message.n, message.ask)
+    else notice(message)
+  })
+}
+
+const { path, create, identity } = workerData as ThreadData
+try {
+  const opened = openFile(path, { create, identity: identity || randomUUID() })
+  const engine = new Engine(opened.db, path, new HostClock(Number(readMeta(opened.db, 'high_water') ?? 0)))
+  serve(engine)
+  send({ kind: 'opened', identity: opened.identity, created: opened.created })
+} catch (error) {
+  send({ kind: 'refused', error: plain(asHoldfastError(error, `sqlite:${path}`)) })
+  port.close()
+}

@@ -149,7 +149,8 @@ const endAttempt = (
   { permanent, random }: { permanent: boolean; random: number | null },
 ): Change => {
   const { now } = actor
-  const facts = { error: lastError.message.slice(0, 200) }
+  // The cut may halve a character, which not every store can keep.
+  const facts = { error: lastError.message.slice(0, 200).toWellFormed() }
   if (task.cancelRequestedAt !== null) return cancelRun(task, name, actor, { lastError }, facts)
   if (permanent || !hasRetriesLeft(task)) {
     return move(task, name, 'failed', actor, { lease: null, completedAt: now, lastError }, facts)

@@ -1,4 +1,5 @@
 /** The reference store: everything in maps, lost when the process ends. Reads like the contract. */
+import { HoldfastError } from '../../core/errors.ts'
 import { type KeyRecord, keyIsLive } from '../../core/idempotency.ts'
 import { claim, isExpiredAt } from '../../core/machine.ts'
 import { applyChange, type Instant, type TaskRecord } from '../../core/task.ts'
@@ -10,6 +11,12 @@ export interface MemoryOptions {
   readonly wall?: () => Instant
 }
 
+interface Kept {
+  readonly tasks: Map<string, TaskRecord>
+  readonly keys: Map<string, KeyRecord>
+  readonly documents: Map<string, Document>
+}
+
 const withoutHistory = (task: TaskRecord): TaskRecord => ({ ...task, history: [] })
 
 export const openMemory = ({ wall = Date.now }: MemoryOptions = {}): Store => new MemoryStore(wall)
@@ -19,16 +26,33 @@ class MemoryStore implements Store {
   readonly address = 'memory:'
   readonly leaseTtl = 5_000
   readonly #wall: () => Instant
-  readonly #tasks = new Map<string, TaskRecord>()
-  readonly #keys = new Map<string, KeyRecord>()
-  readonly #documents = new Map<string, Document>()
+  /** null: closed. */
+  #kept: Kept | null = { tasks: new Map(), keys: new Map(), documents: new Map() }
   readonly #listeners = new Set<(queues: readonly string[] | null) => void>()
 
   constructor(wall: () => Instant) {
     this.#wall = wall
   }
 
+  #mustBeOpen(): Kept {
+    if (this.#kept === null) throw new HoldfastError('STORE_CLOSED', 'memory: is closed')
+    return this.#kept
+  }
+
+  get #tasks(): Map<string, TaskRecord> {
+    return this.#mustBeOpen().tasks
+  }
+
+  get #keys(): Map<string, KeyRecord> {
+    return this.#mustBeOpen().keys
+  }
+
+  get #documents(): Map<string, Document> {
+    return this.#mustBeOpen().documents
+  }
+
   async now(): Promise<{ at: Instant; uncertainty: number }> {
+    this.#mustBeOpen()
     return { at: this.#wall(), uncertainty: 0 }
   }
 
@@ -158,6 +182,7 @@ class MemoryStore implements Store {
 
   async close(): Promise<void> {
     this.#listeners.clear()
+    this.#kept = null
   }
 }
 

@@ -34,7 +34,7 @@ const LEASE = `
   update holdfast_task set
     status = 'running', revision = revision + 1, attempts = attempts + 1, updated_at = ?1, started_at = ?1,
     lease_token = ?2 || '.' || key, lease_worker = ?3, lease_claimed_at = ?1, lease_expires_at = ?4,
-    history = history || ',{"n":' || (revision + 1) || ',"at":' || ?1 || ',"move":"claim","to":"running","by":' || ?5 || ',"op":"' || ?2 || '.' || key || '"}'
+    history = history || ',{"n":' || (revision + 1) || ',"at":' || ?1 || ',"move":"claim","to":"running","by":' || ?5 || ',"op":' || ?7 || '.' || key || '"}'
   where key in (select value from json_each(?6))
   returning ${CLAIMED_COLUMNS}`
 
@@ -107,7 +107,8 @@ export const lookOnly = (db: DatabaseSync, want: Want, now: Instant): LookRows =
 }
 
 export const claimRows = (db: DatabaseSync, want: Want, now: Instant, tally: Tally): LookRows => {
-  const { keys, later } = want.limit > 0 ? new Ready(db, want, now).keys(want.limit) : { keys: [], later: null }
+  if (want.limit === 0) return lookOnly(db, want, now)
+  const { keys, later } = new Ready(db, want, now).keys(want.limit)
   const leased = keys.length === 0 ? [] : lease(db, want, now, keys)
   tally.add(want.queue, 'pending', -leased.length)
   tally.add(want.queue, 'running', leased.length)
@@ -117,10 +118,13 @@ export const claimRows = (db: DatabaseSync, want: Want, now: Instant, tally: Tal
 const KEY_AT = 0
 
 const lease = (db: DatabaseSync, { op, workerId, leaseTtl }: Want, now: Instant, keys: readonly number[]): Row[] => {
-  const rows = prepared(db, LEASE).all(now, op, workerId, now + leaseTtl, JSON.stringify(workerId), JSON.stringify(keys)) as unknown as Row[]
+  const rows = prepared(db, LEASE).all(now, op, workerId, now + leaseTtl, JSON.stringify(workerId), JSON.stringify(keys), openQuoted(op)) as unknown as Row[]
   const byKey = new Map(rows.map((row) => [row[KEY_AT] as number, row]))
   return keys.map((key) => byKey.get(key)!)
 }
+
+/** As JSON, still open at its end: the token is the op and what follows it. */
+const openQuoted = (text: string): string => JSON.stringify(text).slice(0, -1)
 
 const dueRows = (db: DatabaseSync, { dueLimit }: Want, now: Instant): Row[] => {
   if (dueLimit === 0) return []

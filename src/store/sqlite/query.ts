@@ -41,7 +41,7 @@ const conditionOf = (query: Query, now: Instant): Condition => {
       sql: `exists (select 1 from json_each(options, '$.tags') as tag where tag.key = ? and tag.value = ?)`,
       values: [query.tag.name, query.tag.value],
     },
-    query.workerId !== undefined && { sql: 'lease_worker = ?', values: [query.workerId] },
+    query.workerId !== undefined && { sql: `status = 'running' and lease_worker = ?`, values: [query.workerId] },
     query.createdAfter !== undefined && { sql: 'created_at > ?', values: [query.createdAfter] },
     query.createdBefore !== undefined && { sql: 'created_at < ?', values: [query.createdBefore] },
     query.completedBefore !== undefined && { sql: 'completed_at < ?', values: [query.completedBefore] },
@@ -66,7 +66,7 @@ export interface Step {
 
 /** At most `limit` matching rows after `after`, having passed at most STEP. */
 export const listStep = (db: DatabaseSync, query: Query, { order, limit, after }: Page, now: Instant): Step => {
-  const { sql, values } = conditionOf(query.workerId === undefined ? query : { ...query, views: [{ status: 'running' }] }, now)
+  const { sql, values } = conditionOf(query, now)
   const sign = order === 'oldest' ? '>' : '<'
   const direction = order === 'oldest' ? 'asc' : 'desc'
   const beyond = after === undefined ? '' : ` and id ${sign} ?`

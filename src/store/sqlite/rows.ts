@@ -62,7 +62,11 @@ const jsonOrNull = (value: object | null): string | null => (value === null ? nu
 /** A task as submit makes it: every other column has its default. */
 export const FRESH_COLUMNS = 'id, queue, type, priority, available_at, expires_at, created_at, updated_at, idempotency_key, options, input, history'
 
-export const isFresh = (task: TaskRecord): boolean => task.status === 'pending' && task.revision === 1 && task.attempts === 0 && task.replayCount === 0
+/** Compared with care: a task from elsewhere may come with revision 1 and a past. */
+export const isFresh = (task: TaskRecord): boolean =>
+  task.status === 'pending' && task.revision === 1 && task.attempts === 0 && task.retryCount === 0 && task.rescheduleCount === 0 && task.replayCount === 0 &&
+  task.lease === null && task.cancelRequestedAt === null && task.startedAt === null && task.completedAt === null && task.expiredAt === null &&
+  task.archivedFrom === null && task.replayedAs === null && task.lastError === null && task.progress === null && task.output === null && task.outputEncoding === 'json'
 
 export const encodeFresh = (task: TaskRecord): Row => [
   task.id, task.queue, task.type, task.priority, task.availableAt, task.expiresAt, task.createdAt, task.updatedAt,
@@ -124,7 +128,7 @@ export const decodeWhole = (row: Row): TaskRecord => ({
 // ── claiming: only what differs from task to task travels ────────────────────────────────────────────────────────
 
 export const CLAIMED_COLUMNS =
-  'key, id, type, priority, available_at, expires_at, created_at, revision, attempts, retry_count, reschedule_count, replay_count, idempotency_key, last_error, options, input'
+  'key, id, type, priority, available_at, expires_at, created_at, revision, attempts, retry_count, reschedule_count, replay_count, idempotency_key, last_error, options, input, replayed_as'
 
 export interface ClaimedWith {
   readonly queue: string
@@ -162,7 +166,7 @@ export const decodeClaimed = (row: Row, { queue, workerId, op, leaseTtl, now }: 
   cancelRequestedAt: null,
   progress: null,
   archivedFrom: null,
-  replayedAs: null,
+  replayedAs: row[16] as string | null,
   history: [],
 })
 

@@ -23,13 +23,13 @@ class Outbox {
   #replies: Reply[] = []
 
   put(reply: Reply): void {
-    if (this.#replies.push(reply) === 1) queueMicrotask(() => this.#send())
+    if (this.#replies.push(reply) === 1) queueMicrotask(() => this.flush())
   }
 
-  #send(): void {
+  flush(): void {
     const replies = this.#replies
     this.#replies = []
-    send({ kind: 'replies', replies })
+    if (replies.length > 0) send({ kind: 'replies', replies })
   }
 }
 
@@ -122,6 +122,8 @@ const serve = (engine: Engine): void => {
         watch.set(false)
         for (const keeper of keepers.values()) keeper.close()
         engine.close()
+        // Before the port closes: what was written must not be reported as refused.
+        outbox.flush()
         port.close()
     }
   }

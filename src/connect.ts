@@ -1,0 +1,65 @@
+/** From an address to a client. The only file that knows the stores by name. */
+import { hostname } from 'node:os'
+import { HoldfastError } from './core/errors.ts'
+import { MAX_PAYLOAD } from './core/payload.ts'
+import { checkInteger } from './core/submission.ts'
+import { Client } from './runtime/client.ts'
+import { type Clock, type Random, systemClock, systemRandom } from './runtime/clock.ts'
+import { Events } from './runtime/events.ts'
+import { type Logger, stderrLogger } from './runtime/logger.ts'
+import type { RetentionOptions } from './runtime/retention.ts'
+import { StoreTime } from './runtime/store-time.ts'
+import type { Store } from './store/store.ts'
+
+export interface ConnectOptions {
+  /** Make the store when there is none. Default: only for SQLite. */
+  readonly create?: boolean
+  /** How this client signs what it does; also the beginning of its workers' ids. Default: host and process. */
+  readonly name?: string
+  /** Largest input or output, in bytes. Default 1 MiB. */
+  readonly maxPayload?: number
+  /** How long ended tasks are kept, by status. Default: for ever. */
+  readonly retention?: RetentionOptions
+  readonly logger?: Logger
+  /** For tests: time and chance as arguments. */
+  readonly clock?: Clock
+  readonly random?: Random
+}
+
+export const DEFAULT_ADDRESS = 'sqlite:./holdfast.db'
+
+/** `sqlite:./file.db`, `memory:`, or a Store of your own. The address may also come from HOLDFAST_URL. */
+export const connect = async (address: string | Store = process.env['HOLDFAST_URL'] || DEFAULT_ADDRESS, options: ConnectOptions = {}): Promise<Client> => {
+  const { clock = systemClock, random = systemRandom, logger = stderrLogger } = options
+  const maxPayload = checkInteger(options.maxPayload ?? MAX_PAYLOAD, 'maxPayload', 1, 1_073_741_824)
+  const store = typeof address === 'string' ? await openStore(address, options, logger, clock) : address
+  const time = new StoreTime(store, clock)
+  await time.anchor()
+  const name = options.name ?? `${hostname()}/${process.pid}`
+  return new Client({ store, clock, random, time, events: new Events(), logger, name, maxPayload }, options.retention)
+}
+
+const openStore = async (address: string, options: ConnectOptions, logger: Logger, clock: Clock): Promise<Store> => {
+  const [, scheme, rest] = /^([a-z0-9+]+):(.*)$/is.exec(address) ?? []
+  switch (scheme?.toLowerCase()) {
+    case 'memory': {
+      const { openMemory } = await import('./store/memory/store.ts')
+      return openMemory({ wall: () => clock.wall() })
+    }
+    case 'sqlite':
+    case 'file': {
+      const { openSqlite } = await import('./store/sqlite/store.ts')
+      const onCreated = (made: string): void => logger.info(`made a new store at ${made}`)
+      return openSqlite(sqlitePath(rest!, address), { create: options.create ?? true, onCreated })
+    }
+    default:
+      throw new HoldfastError('INVALID_OPTION', `'${address}' is not the address of a store: write sqlite:./holdfast.db or memory:`, { field: 'url' })
+  }
+}
+
+/** `sqlite:./a.db`, `sqlite:/a.db` and `sqlite:///a.db` alike. */
+const sqlitePath = (rest: string, address: string): string => {
+  const path = rest.startsWith('//') ? rest.slice(2) : rest
+  if (path === '' || path === ':memory:') throw new HoldfastError('INVALID_OPTION', `'${address}' names no file: write sqlite:./holdfast.db, or memory: for tests`, { field: 'url' })
+  return path
+}

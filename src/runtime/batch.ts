@@ -1,0 +1,40 @@
+/** Calls of the same tick go out as one. */
+
+interface Waiting<Item, Result> {
+  readonly item: Item
+  resolve(result: Result): void
+  reject(error: unknown): void
+}
+
+export class Batch<Item, Result> {
+  readonly #send: (items: readonly Item[]) => Promise<readonly Result[]>
+  readonly #most: number
+  #waiting: Waiting<Item, Result>[] = []
+
+  constructor(send: (items: readonly Item[]) => Promise<readonly Result[]>, most: number) {
+    this.#send = send
+    this.#most = most
+  }
+
+  add(item: Item): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      // An immediate, not a microtask: callers whose replies came together are in the same batch again.
+      if (this.#waiting.push({ item, resolve, reject }) === 1) setImmediate(() => this.#flush())
+    })
+  }
+
+  #flush(): void {
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (let i = 0; i < waiting.length; i += this.#most) void this.#sendSome(waiting.slice(i, i + this.#most))
+  }
+
+  async #sendSome(some: readonly Waiting<Item, Result>[]): Promise<void> {
+    try {
+      const results = await this.#send(some.map(({ item }) => item))
+      for (const [i, { resolve }] of some.entries()) resolve(results[i]!)
+    } catch (error) {
+      for (const { reject } of some) reject(error)
+    }
+  }
+}

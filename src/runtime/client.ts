@@ -1,0 +1,324 @@
+/** What an application holds: submit, look, move, work. Each method says what it does in one line and does it elsewhere. */
+import { type Duration, parseDuration } from '../core/durations.ts'
+import { HoldfastError } from '../core/errors.ts'
+import * as machine from '../core/machine.ts'
+import { Task } from '../core/snapshot.ts'
+import { checkId, checkName, checkWorkerId, type SubmitOptions } from '../core/submission.ts'
+import type { HistoryEntry, Holder, Instant, TaskStatus } from '../core/task.ts'
+import { TERMINAL_STATUSES } from '../core/task.ts'
+import { keyIsLive } from '../core/idempotency.ts'
+import { asDefinition, type TaskDefinition } from './definition.ts'
+import type { MoveEvent } from './events.ts'
+import { type Count, countTasks, type ListOptions, listTasks, type QueueStats, queueStats, type TaskPage, type TaskQuery } from './inspect.ts'
+import type { TaskLease } from './lease.ts'
+import { claimById, claimNext, deleteById, leaseOf, moveById } from './operations.ts'
+import { Queues } from './queues.ts'
+import { prune, Retention, type RetentionOptions } from './retention.ts'
+import type { Session } from './session.ts'
+import { read } from './settle.ts'
+import { Submitter, type SubmitResult } from './submit.ts'
+import { outputOf, type WaitOptions, Waiting } from './waiting.ts'
+import { Worker, type WorkerOptions } from './worker.ts'
+
+export interface SubmitManyItem extends SubmitOptions {
+  readonly type: string | TaskDefinition
+  readonly input: unknown
+}
+
+export interface ClaimOptions {
+  readonly workerId: string
+  readonly leaseTtl?: Duration
+}
+
+export interface ClaimNextOptions extends ClaimOptions {
+  /** Default 'default'. */
+  readonly queue?: string
+  /** Default: any. */
+  readonly types?: readonly string[]
+}
+
+export interface PruneOptions {
+  /** Ended at least this long ago. */
+  readonly olderThan: Duration
+  /** Default: every terminal status but archived. */
+  readonly status?: TaskStatus | readonly TaskStatus[]
+  readonly queue?: string
+  /** Remove no more than this. */
+  readonly limit?: number
+}
+
+/** How one of many went. */
+export type EachResult = { readonly id: string; readonly task: Task } | { readonly id: string; readonly error: HoldfastError }
+
+type AnyDefinition<Input, Output> = TaskDefinition<Input, never, Output> | TaskDefinition<Input, unknown, Output>
+
+export class Client {
+  readonly #session: Session
+  readonly #queues: Queues
+  readonly #submitter: Submitter
+  readonly #waiting: Waiting
+  readonly #retention: Retention | null
+  readonly #workers = new Set<Worker>()
+  #closed = false
+
+  constructor(session: Session, retention?: RetentionOptions) {
+    this.#session = session
+    this.#queues = new Queues(session)
+    this.#submitter = new Submitter(session, this.#queues)
+    this.#waiting = new Waiting(session)
+    this.#retention = retention === undefined ? null : new Retention(session, retention)
+  }
+
+  /** Where the tasks are, without secrets. */
+  get address(): string {
+    return this.#session.store.address
+  }
+
+  /** The store's time. */
+  async now(): Promise<Instant> {
+    return (await this.#open().store.now()).at
+  }
+
+  // ── submitting ───────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** When this resolves, the task is stored as durably as the store can. With `tx`, when the caller's transaction commits. */
+  submit<Input, Output>(definition: AnyDefinition<Input, Output>, input: Input, options?: SubmitOptions & { readonly tx?: unknown }): Promise<Task<Input, Output>>
+  submit(type: string, input: unknown, options?: SubmitOptions & { readonly tx?: unknown }): Promise<Task>
+  submit(type: string | TaskDefinition, input: unknown, options: SubmitOptions & { readonly tx?: unknown } = {}): Promise<Task> {
+    if (this.#closed) return Promise.reject(closedError())
+    const { tx, ...given } = options
+    const definition = asDefinition(type)
+    const item = { definition, input, options: withDefaults(definition, given) }
+    return tx === undefined ? this.#submitter.one(item) : this.#submitter.inTransaction(item, tx)
+  }
+
+  /** Each item has its own result, in order; a bad one does not stop the others. `shared` options apply to all. */
+  async submitMany(items: readonly SubmitManyItem[], shared: SubmitOptions = {}): Promise<SubmitResult[]> {
+    this.#open()
+    const { id, idempotencyKey } = shared
+    if (id !== undefined || idempotencyKey !== undefined) {
+      throw new HoldfastError('INVALID_OPTION', `${id !== undefined ? 'id' : 'idempotencyKey'} belongs to one task: give it on the item`, { field: 'shared' })
+    }
+    return this.#submitter.many(
+      items.map(({ type, input, ...own }) => {
+        const definition = asDefinition(type)
+        return { definition, input, options: withDefaults(definition, { ...shared, ...own }) }
+      }),
+    )
+  }
+
+  // ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** TASK_NOT_FOUND when there is none. */
+  async get(id: string): Promise<Task> {
+    return new Task(await read(this.#open(), checkId(id)))
+  }
+
+  /** TASK_NOT_FOUND when the key was never used, or has ended. */
+  async getByIdempotencyKey(key: string): Promise<Task> {
+    const session = this.#open()
+    const found = await session.store.find(key)
+    if (found?.task && keyIsLive(found.key, true, session.time.now())) return new Task(found.task)
+    throw new HoldfastError('TASK_NOT_FOUND', `no task has the idempotency key '${key}'`, { key })
+  }
+
+  async history(id: string): Promise<readonly HistoryEntry[]> {
+    return (await this.get(id)).history
+  }
+
+  list(options: ListOptions = {}): Promise<TaskPage> {
+    return this.#do((session) => listTasks(session, options))
+  }
+
+  /** Up to `cap`, which is 100,000 when left out. */
+  count(query: TaskQuery = {}, options: { readonly cap?: number } = {}): Promise<Count> {
+    return this.#do((session) => countTasks(session, query, options.cap))
+  }
+
+  /** Of every queue. */
+  stats(): Promise<QueueStats[]> {
+    return this.#do((session) => queueStats(session, this.#queues))
+  }
+
+  /** The output of a task that completes; rejects with TASK_FAILED, TASK_CANCELLED or TASK_EXPIRED when it ends otherwise. */
+  async wait<Output = unknown>(task: Task<never, Output> | Task<unknown, Output> | string, options: WaitOptions = {}): Promise<Output> {
+    this.#open()
+    const id = typeof task === 'string' ? checkId(task) : task.id
+    return outputOf(await this.#waiting.forEnd(id, options)) as Output
+  }
+
+  /** The task once it has ended, whichever way. */
+  async waitForEnd(task: { readonly id: string } | string, options: WaitOptions = {}): Promise<Task> {
+    this.#open()
+    return this.#waiting.forEnd(typeof task === 'string' ? checkId(task) : task.id, options)
+  }
+
+  /** This process's moves from now on. Leave the loop, or abort the signal, to end it. */
+  events(options: { readonly signal?: AbortSignal } = {}): AsyncGenerator<MoveEvent, void, undefined> {
+    return this.#open().events.stream(options.signal)
+  }
+
+  /** As `events`, by callback. Returns the way to stop it. */
+  onMove(listener: (event: MoveEvent) => void): () => void {
+    return this.#open().events.on(listener)
+  }
+
+  // ── moving ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** A pending task is cancelled; a running one is asked to stop. A cancelled one: success. */
+  cancel(id: string, options: { readonly reason?: string } = {}): Promise<Task> {
+    return this.#do((session) => moveById(session, id, ['cancel', 'request-cancel'], (task, actor) => machine.cancel(task, actor, options.reason)))
+  }
+
+  /** These ids, or all pending and running tasks that match. Each has its own result. */
+  async cancelMany(which: readonly string[] | TaskQuery, options: { readonly reason?: string } = {}): Promise<EachResult[]> {
+    this.#open()
+    const ids = isIds(which) ? which : await this.#idsOf({ status: ['pending', 'running'], ...which })
+    const results: EachResult[] = []
+    for (const id of ids) results.push(await each(id, () => this.cancel(id, options)))
+    return results
+  }
+
+  /** A failed task with retries left, a cancelled one, or a running one, which loses its lease. */
+  retry(id: string): Promise<Task> {
+    return this.#do((session) => moveById(session, id, ['retry'], machine.retry))
+  }
+
+  /** A pending task expires now. */
+  markExpired(id: string): Promise<Task> {
+    return this.#do((session) => moveById(session, id, ['expire'], machine.expire))
+  }
+
+  archive(id: string): Promise<Task> {
+    return this.#do((session) => moveById(session, id, ['archive'], (task, actor) => machine.archive(task, actor)))
+  }
+
+  unarchive(id: string): Promise<Task> {
+    return this.#do((session) => moveById(session, id, ['unarchive'], machine.unarchive))
+  }
+
+  /** A task that has ended, and its idempotency key, are gone. */
+  delete(id: string): Promise<void> {
+    return this.#do((session) => deleteById(session, id))
+  }
+
+  /** Removes tasks that ended long enough ago, in small batches. How many it was. */
+  async prune({ olderThan, status, queue, limit }: PruneOptions): Promise<number> {
+    const session = this.#open()
+    const before = session.time.now() - parseDuration(olderThan, 'olderThan') + 1
+    const statuses = status === undefined ? TERMINAL_STATUSES.filter((one) => one !== 'archived') : typeof status === 'string' ? [status] : status
+    let removed = 0
+    for (const one of statuses) {
+      if (!TERMINAL_STATUSES.includes(one)) throw new HoldfastError('INVALID_OPTION', `status: only ended tasks can be pruned, not ${one}`, { field: 'status' })
+      const left = limit === undefined ? null : { limit: limit - removed }
+      removed += await prune(session, { status: one, before, ...(queue === undefined ? null : { queue: checkName(queue, 'queue') }), ...left })
+    }
+    return removed
+  }
+
+  // ── driving tasks by hand ────────────────────────────────────────────────────────────────────────────────────
+
+  /** This very task, for a caller who drives it himself. The same worker again gets the same lease. */
+  async claim(id: string, options: ClaimOptions): Promise<TaskLease> {
+    const session = this.#open()
+    return claimById(session, this.#queues, id, this.#claimFacts(options))
+  }
+
+  /** The first due task of a queue, or null. */
+  async claimNext(options: ClaimNextOptions): Promise<TaskLease | null> {
+    const session = this.#open()
+    const queue = checkName(options.queue ?? 'default', 'queue')
+    const types = options.types?.map((type) => checkName(type, 'types')) ?? null
+    return claimNext(session, this.#queues, { ...this.#claimFacts(options), queue, types })
+  }
+
+  /** A lease by its token, or (weaker) by the id of the worker that has it. */
+  lease(id: string, holder: Holder): Promise<TaskLease> {
+    return this.#do((session) => leaseOf(session, id, holder, session.store.leaseTtl))
+  }
+
+  #claimFacts({ workerId, leaseTtl }: ClaimOptions): { workerId: string; leaseTtl: number } {
+    return { workerId: checkWorkerId(workerId), leaseTtl: leaseTtl === undefined ? this.#session.store.leaseTtl : parseDuration(leaseTtl, 'leaseTtl') }
+  }
+
+  // ── queues and workers ───────────────────────────────────────────────────────────────────────────────────────
+
+  /** A pause is seen by every worker within 5 s: running tasks go on, fetched-ahead ones are released. */
+  queue(name: string): { pause(options?: { readonly reason?: string }): Promise<void>; resume(): Promise<void>; isPaused(): Promise<boolean> } {
+    const queue = checkName(name, 'queue')
+    return {
+      pause: (options = {}) => this.#do(() => this.#queues.pause(queue, options.reason)),
+      resume: () => this.#do(() => this.#queues.resume(queue)),
+      isPaused: () => this.#do(async () => (await this.#queues.refresh()).has(queue)),
+    }
+  }
+
+  worker(options: WorkerOptions = {}): Worker {
+    const worker = new Worker(this.#open(), this, this.#queues, this.#retention, options)
+    this.#workers.add(worker)
+    return worker
+  }
+
+  /** Stops this client's workers, then lets go of the store. Later calls reject with STORE_CLOSED. */
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    await Promise.all([...this.#workers].map((worker) => worker.stop()))
+    this.#waiting.close()
+    await this.#session.store.close()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  #open(): Session {
+    if (this.#closed) throw closedError()
+    return this.#session
+  }
+
+  /** Errors of every kind, also those of checking the arguments, come as a rejection. */
+  async #do<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    return work(this.#open())
+  }
+
+  async #idsOf(query: TaskQuery): Promise<string[]> {
+    const ids: string[] = []
+    let cursor: string | null = null
+    do {
+      const page: TaskPage = await this.list({ ...query, limit: 1_000, ...(cursor === null ? null : { cursor }) })
+      for (const { id } of page.tasks) ids.push(id)
+      cursor = page.cursor
+    } while (cursor !== null)
+    return ids
+  }
+}
+
+const closedError = (): HoldfastError => new HoldfastError('STORE_CLOSED', 'this client is closed: connect again')
+
+const isIds = (which: readonly string[] | TaskQuery): which is readonly string[] => Array.isArray(which)
+
+const each = async (id: string, move: () => Promise<Task>): Promise<EachResult> => {
+  try {
+    return { id, task: await move() }
+  } catch (error) {
+    if (error instanceof HoldfastError) return { id, error }
+    throw error
+  }
+}
+
+/** A definition's defaults give way to what the call says, also where the call says it by another name. */
+const withDefaults = ({ options: defaults }: TaskDefinition, given: SubmitOptions): SubmitOptions => {
+  for (const _ in defaults) {
+    const { ttl, delay, maxRetries, maxAttempts, ...rest } = defaults
+    return {
+      ...rest,
+      ...(ttl === undefined || given.expiresAt !== undefined ? null : { ttl }),
+      ...(delay === undefined || given.at !== undefined ? null : { delay }),
+      ...(maxRetries === undefined || given.maxAttempts !== undefined ? null : { maxRetries }),
+      ...(maxAttempts === undefined || given.maxRetries !== undefined ? null : { maxAttempts }),
+      ...given,
+    }
+  }
+  return given
+}

@@ -1,0 +1,190 @@
+/** When to look for work, where, and how much to take. Looking is the truth; wake-ups only make it sooner. */
+import { type HoldfastError, isContactLost, isHoldfastError } from '../core/errors.ts'
+import { release } from '../core/machine.ts'
+import type { TaskRecord } from '../core/task.ts'
+import type { Cancel } from './clock.ts'
+import { look } from './look.ts'
+import type { Queues } from './queues.ts'
+import { newOp, type Session } from './session.ts'
+import { settle } from './settle.ts'
+
+export interface IntakeHost {
+  readonly workerId: string
+  readonly queues: readonly string[]
+  readonly leaseTtl: number
+  readonly pollInterval: number
+  types(): readonly string[]
+  /** How many tasks may be taken now. */
+  room(): number
+  deliver(tasks: readonly TaskRecord[]): void
+  /** Nothing was found anywhere in this round. */
+  foundNothing(): void
+  /** The store cannot be used any more. */
+  broken(error: HoldfastError): void
+}
+
+interface QueueState {
+  readonly name: string
+  /** Monotonic: no look before then, unless woken. */
+  restUntil: number
+}
+
+/** Errors after which looking again is pointless. */
+const FATAL = ['STORE_IDENTITY_CHANGED', 'STORE_CORRUPT', 'SCHEMA_NEWER', 'STORE_CLOSED'] as const
+const PAUSES_EVERY = 2_000
+const FIRST_WAIT = 100
+const LONGEST_WAIT = 5_000
+
+export class Intake {
+  readonly #session: Session
+  readonly #pauses: Queues
+  readonly #host: IntakeHost
+  readonly #states: QueueState[]
+  #turn = 0
+  #stopped = false
+  #loop: Promise<void> | null = null
+  #ring: (() => void) | null = null
+  #unsubscribe: Cancel = () => {}
+  #pausesReadAt = Number.NEGATIVE_INFINITY
+  #failures = 0
+  /** Monotonic: unbroken contact since then. */
+  #contactSince = Number.NEGATIVE_INFINITY
+  /** Claims whose reply was lost: what they leased is held by nobody who knows it. */
+  #unclear: string[] = []
+
+  constructor(session: Session, pauses: Queues, host: IntakeHost) {
+    this.#session = session
+    this.#pauses = pauses
+    this.#host = host
+    this.#states = host.queues.map((name) => ({ name, restUntil: 0 }))
+  }
+
+  start(): void {
+    this.#unsubscribe = this.#session.store.wake((queues) => this.#wake(queues))
+    this.#loop = this.#run()
+  }
+
+  /** Resolves when no look is under way; what it found has been delivered. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#unsubscribe()
+    this.nudge()
+    await this.#loop
+  }
+
+  /** There is room again. */
+  nudge(): void {
+    this.#ring?.()
+  }
+
+  /** No queue is worth looking at before its time. */
+  get isResting(): boolean {
+    const now = this.#session.clock.mono()
+    return this.#states.every(({ name, restUntil }) => restUntil > now || this.#pauses.isPaused(name))
+  }
+
+  #wake(queues: readonly string[] | null): void {
+    for (const state of this.#states) if (queues === null || queues.includes(state.name)) state.restUntil = 0
+    this.nudge()
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopped) {
+      try {
+        await this.#readPauses()
+        await this.#releaseUnclear()
+        const limit = this.#host.room()
+        const state = limit > 0 ? this.#nextQueue() : null
+        if (state === null) {
+          if (this.isResting) this.#host.foundNothing()
+          await this.#rest(limit > 0 ? this.#untilNextLook() : PAUSES_EVERY)
+        } else await this.#look(state, limit)
+      } catch (error) {
+        if (FATAL.some((code) => isHoldfastError(error, code))) return this.#host.broken(error as HoldfastError)
+        await this.#backOff(error)
+      }
+    }
+  }
+
+  async #look(state: QueueState, limit: number): Promise<void> {
+    const { clock, time } = this.#session
+    const { workerId, leaseTtl, pollInterval } = this.#host
+    const op = newOp()
+    state.restUntil = Number.POSITIVE_INFINITY // a wake-up during the look sets it back to 0
+    try {
+      const takeLeases = clock.mono() - this.#contactSince >= leaseTtl
+      const found = await look(this.#session, { queue: state.name, types: this.#host.types(), limit, workerId, leaseTtl, op, takeLeases })
+      this.#failures = 0
+      this.#host.deliver(found.leased)
+      if (state.restUntil === 0) return
+      const next = found.next === null ? pollInterval : Math.min(Math.max(0, found.next - time.now()), pollInterval)
+      state.restUntil = found.leased.length === limit || found.moreDue ? 0 : clock.mono() + next
+    } catch (error) {
+      state.restUntil = 0
+      if (isContactLost(error)) this.#unclear.push(op)
+      throw error
+    }
+  }
+
+  /** Round-robin over the queues that are worth a look. */
+  #nextQueue(): QueueState | null {
+    const now = this.#session.clock.mono()
+    for (let i = 0; i < this.#states.length; i++) {
+      const state = this.#states[(this.#turn + i) % this.#states.length]!
+      if (state.restUntil > now || this.#pauses.isPaused(state.name)) continue
+      this.#turn = (this.#turn + i + 1) % this.#states.length
+      return state
+    }
+    return null
+  }
+
+  #untilNextLook(): number {
+    const now = this.#session.clock.mono()
+    const { pollInterval } = this.#host
+    let soonest = Math.min(PAUSES_EVERY, pollInterval)
+    for (const { name, restUntil } of this.#states) if (!this.#pauses.isPaused(name)) soonest = Math.min(soonest, restUntil - now)
+    return Math.max(0, soonest)
+  }
+
+  #rest(delay: number): Promise<void> {
+    if (this.#stopped) return Promise.resolve()
+    return new Promise((done) => {
+      const cancel = this.#session.clock.after(delay, done)
+      this.#ring = () => {
+        cancel()
+        done()
+      }
+    })
+  }
+
+  async #readPauses(): Promise<void> {
+    const now = this.#session.clock.mono()
+    if (now - this.#pausesReadAt < PAUSES_EVERY) return
+    this.#pausesReadAt = now
+    if (this.#session.time.isOld) await this.#session.time.anchor()
+    await this.#pauses.refresh()
+  }
+
+  /** Finds and releases what this worker holds without knowing it. */
+  async #releaseUnclear(): Promise<void> {
+    if (this.#unclear.length === 0) return
+    const { store, time } = this.#session
+    const mine = await store.list({ workerId: this.#host.workerId }, { order: 'oldest', limit: 1_000, now: null })
+    const forgotten = mine.filter(({ lease }) => lease !== null && this.#unclear.some((op) => lease.token.startsWith(`${op}.`)))
+    for (const task of forgotten) {
+      const { token } = task.lease!
+      await settle(this.#session, task, { op: token, moves: ['release'], decide: (fresh) => release(fresh, { token }, time.now()) }).catch((error: unknown) => {
+        if (isContactLost(error)) throw error
+      })
+    }
+    this.#unclear = []
+  }
+
+  async #backOff(error: unknown): Promise<void> {
+    const { clock, random, logger } = this.#session
+    if (this.#failures++ === 0) logger.warn(`cannot look for work: ${error instanceof Error ? error.message : String(error)}; trying again`)
+    const wait = random() * Math.min(FIRST_WAIT * 2 ** this.#failures, LONGEST_WAIT)
+    await this.#rest(wait)
+    this.#contactSince = clock.mono()
+  }
+}

@@ -1,0 +1,84 @@
+/** A lease in the hands of a caller who drives tasks himself. No heartbeat runs: renew it, or let it lapse. */
+import { type Duration, parseDuration } from '../core/durations.ts'
+import { HoldfastError } from '../core/errors.ts'
+import { PermanentError, RescheduleError, type RescheduleOptions } from '../core/failure.ts'
+import * as machine from '../core/machine.ts'
+import { encodePayload } from '../core/payload.ts'
+import { Task } from '../core/snapshot.ts'
+import type { Change, Holder, TaskRecord } from '../core/task.ts'
+import type { Session } from './session.ts'
+import { read, settle } from './settle.ts'
+
+export class TaskLease {
+  /** As it was claimed. */
+  readonly task: Task
+  readonly #session: Session
+  readonly #record: TaskRecord
+  readonly #holder: Holder
+  readonly #leaseTtl: number
+
+  constructor(session: Session, record: TaskRecord, holder: Holder, leaseTtl: number) {
+    this.#session = session
+    this.#record = record
+    this.#holder = holder
+    this.#leaseTtl = leaseTtl
+    this.task = new Task(record)
+  }
+
+  get token(): string | null {
+    return 'token' in this.#holder ? this.#holder.token : null
+  }
+
+  get workerId(): string | null {
+    return this.#record.lease?.workerId ?? null
+  }
+
+  /** For the caller's own guarded writes elsewhere. */
+  get fence(): number {
+    return this.#record.attempts
+  }
+
+  /** A repeat with the same lease is a success. */
+  complete(output: unknown = null): Promise<Task> {
+    const payload = encodePayload(output, 'output', this.#session.maxPayload, 'OUTPUT_INVALID')
+    return this.#move(['complete'], (task) => machine.complete(task, this.#holder, payload, this.#session.time.now()))
+  }
+
+  fail(error: unknown): Promise<Task> {
+    const permanent = error instanceof PermanentError
+    const random = this.#session.random()
+    return this.#move(['fail'], (task) => machine.fail(task, this.#holder, { error, permanent, now: this.#session.time.now(), random }))
+  }
+
+  reschedule(delay: Duration, options: RescheduleOptions = {}): Promise<Task> {
+    const { delay: wait, extendExpiration } = new RescheduleError(delay, options)
+    return this.#move(['reschedule'], (task) => machine.reschedule(task, this.#holder, { delay: wait, extendExpiration, now: this.#session.time.now() }))
+  }
+
+  /** Back to pending, no counter moves. */
+  release(): Promise<Task> {
+    return this.#move(['release'], (task) => machine.release(task, this.#holder, this.#session.time.now()))
+  }
+
+  /** Keeps the lease for another while. Tells whether somebody asked the task to stop; STALE_LEASE when it is lost. */
+  async renew(options: { readonly progress?: unknown; readonly leaseTtl?: Duration } = {}): Promise<{ cancelRequested: boolean }> {
+    const lease = machine.holding(await this.#current(), this.#holder)
+    const progress = options.progress === undefined ? undefined : encodePayload(options.progress, 'progress', this.#session.maxPayload).text
+    const leaseTtl = options.leaseTtl === undefined ? this.#leaseTtl : parseDuration(options.leaseTtl, 'leaseTtl')
+    const renewal = { id: this.#record.id, token: lease.token, leaseTtl, ...(progress === undefined ? null : { progress }) }
+    const [renewed] = await this.#session.store.renew([renewal], null)
+    if (renewed === 'lost') throw new HoldfastError('STALE_LEASE', `the lease on task ${this.#record.id} was lost`, { id: this.#record.id })
+    return { cancelRequested: renewed === 'cancel' }
+  }
+
+  /** A token needs no read: the store compares it. A worker id alone must be looked up. */
+  async #current(): Promise<TaskRecord> {
+    if ('token' in this.#holder && this.#record.lease?.token === this.#holder.token) return this.#record
+    return read(this.#session, this.#record.id)
+  }
+
+  async #move(moves: readonly machine.MoveName[], decide: (task: TaskRecord) => Change): Promise<Task> {
+    const op = this.#record.lease?.token ?? this.token ?? ''
+    return new Task(await settle(this.#session, this.#record, { op, moves, decide }))
+  }
+}

@@ -1,0 +1,55 @@
+/** One look at a queue: what was leased, after the machine has decided about what was overdue. */
+import { overdue } from '../core/machine.ts'
+import type { Change, TaskRecord } from '../core/task.ts'
+import type { Look } from '../store/store.ts'
+import { newOp, type Session } from './session.ts'
+
+export interface LookFor {
+  readonly queue: string
+  readonly types: readonly string[] | null
+  readonly limit: number
+  readonly workerId: string
+  readonly leaseTtl: number
+  /** Names this claim, so that what it leased can be found if the reply is lost. */
+  readonly op: string
+  /** Lapsed leases may be taken: false for one lease's length after an outage, so that their holders can come back first. */
+  readonly takeLeases: boolean
+}
+
+const DUE_LIMIT = 200
+
+export interface Looked extends Look {
+  /** A full batch was overdue: there is probably more. */
+  readonly moreDue: boolean
+}
+
+export const look = async (session: Session, { takeLeases, ...want }: LookFor): Promise<Looked> => {
+  const found = await session.store.claim({ ...want, dueLimit: DUE_LIMIT, now: null })
+  for (const task of found.leased) session.events.claimed(task)
+  const moved = await settleOverdue(session, found.due, want.workerId, takeLeases)
+  return { ...found, moreDue: found.due.length === DUE_LIMIT && moved > 0 }
+}
+
+/** How many were moved. One that somebody else moved meanwhile is none of our business any more. */
+const settleOverdue = async (session: Session, due: readonly TaskRecord[], by: string, takeLeases: boolean): Promise<number> => {
+  const now = session.time.now()
+  const op = newOp()
+  const changes: Change[] = []
+  const tasks: TaskRecord[] = []
+  for (const task of due) {
+    if (task.status === 'running' && !takeLeases) continue
+    const change = overdue(task, { now, by, op }, session.random())
+    if (change === null) continue
+    changes.push(change)
+    tasks.push(task)
+  }
+  if (changes.length === 0) return 0
+  const committed = await session.store.commit(changes)
+  let moved = 0
+  for (const [i, result] of committed.entries()) {
+    if (result !== 'written') continue
+    moved++
+    session.events.moved(tasks[i]!, changes[i]!)
+  }
+  return moved
+}

@@ -1,0 +1,92 @@
+/** Removing what has ended: by age, in small batches, or at once. */
+import { type Duration, parseDuration } from '../core/durations.ts'
+import { HoldfastError } from '../core/errors.ts'
+import type { Instant, TaskRecord, TaskStatus } from '../core/task.ts'
+import { isTerminal, TERMINAL_STATUSES } from '../core/task.ts'
+import type { Cancel } from './clock.ts'
+import type { Session } from './session.ts'
+
+/** How long to keep tasks of each status after they ended. Off by default; 0 removes at once. */
+export type RetentionOptions = { readonly [Status in Exclude<TaskStatus, 'pending' | 'running'>]?: Duration }
+
+export interface PruneQuery {
+  readonly status: TaskStatus
+  readonly before: Instant
+  readonly queue?: string
+  readonly limit?: number
+}
+
+const BATCH = 500
+const EVERY = 60_000
+
+/** How many were removed. What changed in between is left alone. Keys live on to the end of their own time. */
+export const prune = async ({ store }: Session, { status, before, queue, limit = Number.POSITIVE_INFINITY }: PruneQuery): Promise<number> => {
+  let removed = 0
+  let after: string | undefined
+  while (removed < limit) {
+    const query = { views: [{ status }], completedBefore: before, ...(queue === undefined ? null : { queue }) }
+    const tasks = await store.list(query, { order: 'oldest', limit: Math.min(BATCH, limit - removed), now: null, ...(after === undefined ? null : { after }) })
+    if (tasks.length === 0) break
+    after = tasks.at(-1)!.id
+    const results = await store.remove(tasks.map(({ id, revision }) => ({ id, revision, endKey: false })))
+    removed += results.filter((result) => result === 'removed').length
+  }
+  return removed
+}
+
+export class Retention {
+  readonly #session: Session
+  readonly #keep: ReadonlyMap<TaskStatus, number>
+  #cancel: Cancel = () => {}
+  #users = 0
+  #ended: TaskRecord[] = []
+
+  constructor(session: Session, options: RetentionOptions) {
+    this.#session = session
+    this.#keep = new Map(Object.entries(options).map(([status, duration]) => [checkStatus(status), parseDuration(duration, `retention.${status}`)]))
+  }
+
+  start(): void {
+    if (this.#users++ === 0) this.#schedule(0)
+  }
+
+  stop(): void {
+    if (--this.#users === 0) this.#cancel()
+  }
+
+  /** A task has just ended here: remove it if its kind is not kept at all. */
+  ended(task: TaskRecord): void {
+    if (!isTerminal(task.status) || this.#keep.get(task.status) !== 0) return
+    if (this.#ended.push(task) === 1) setImmediate(() => void this.#removeEnded())
+  }
+
+  async #removeEnded(): Promise<void> {
+    const ended = this.#ended
+    this.#ended = []
+    await this.#session.store.remove(ended.map(({ id, revision }) => ({ id, revision, endKey: false }))).catch((error: unknown) => this.#complain(error))
+  }
+
+  #schedule(delay: number): void {
+    this.#cancel = this.#session.clock.after(delay, () => void this.#sweep().finally(() => this.#users > 0 && this.#schedule(EVERY)))
+  }
+
+  async #sweep(): Promise<void> {
+    try {
+      const now = this.#session.time.now()
+      for (const [status, age] of this.#keep) await prune(this.#session, { status, before: now - age + 1 })
+    } catch (error) {
+      this.#complain(error)
+    }
+  }
+
+  /** The next sweep tries again. */
+  #complain(error: unknown): void {
+    this.#session.logger.warn(`retention could not remove tasks: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+const checkStatus = (status: string): TaskStatus => {
+  const known = TERMINAL_STATUSES.find((one) => one === status)
+  if (known !== undefined) return known
+  throw new HoldfastError('INVALID_OPTION', `retention.${status} is not one of ${TERMINAL_STATUSES.join(', ')}`, { field: `retention.${status}` })
+}

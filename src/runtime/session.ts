@@ -1,0 +1,29 @@
+/** What all parts of one client share. */
+import { randomBytes } from 'node:crypto'
+import { HoldfastError } from '../core/errors.ts'
+import type { Actor } from '../core/machine.ts'
+import type { Store } from '../store/store.ts'
+import type { Clock, Random } from './clock.ts'
+import type { Events } from './events.ts'
+import type { Logger } from './logger.ts'
+import type { StoreTime } from './store-time.ts'
+
+export interface Session {
+  readonly store: Store
+  readonly clock: Clock
+  readonly random: Random
+  readonly time: StoreTime
+  readonly events: Events
+  readonly logger: Logger
+  /** How this client signs what it does. */
+  readonly name: string
+  readonly maxPayload: number
+}
+
+/** Unique, short, without meaning. */
+export const newOp = (): string => randomBytes(9).toString('base64url')
+
+/** The client itself as the one who moves a task, under a new operation id. */
+export const actorOf = (session: Session, op: string = newOp()): Actor => ({ now: session.time.now(), by: session.name, op })
+
+export const notFound = (id: string): HoldfastError => new HoldfastError('TASK_NOT_FOUND', `there is no task ${id}`, { id })

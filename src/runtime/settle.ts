@@ -1,0 +1,71 @@
+/** Decide, write; and if somebody wrote first or the reply was lost: read, look for our own mark, decide again. */
+import { HoldfastError, isContactLost } from '../core/errors.ts'
+import { hasOp, type MoveName } from '../core/machine.ts'
+import { applyChange, type Change, type TaskRecord } from '../core/task.ts'
+import type { Committed } from '../store/store.ts'
+import { pause } from './clock.ts'
+import { notFound, type Session } from './session.ts'
+
+export interface Decision {
+  /** Under which id the move would stand in the history, and which moves count as this one. */
+  readonly op: string
+  readonly moves: readonly MoveName[]
+  /** null: nothing is left to do. */
+  decide(task: TaskRecord): Change | null
+}
+
+const TRIES = 20
+const FIRST_WAIT = 20
+const LONGEST_WAIT = 1_000
+
+/** The task after the move. Safe to repeat: a move that was written is found by its op. */
+export const settle = async (session: Session, start: TaskRecord, { op, moves, decide }: Decision): Promise<TaskRecord> => {
+  let task = start
+  for (let tries = 0; tries < TRIES; tries++) {
+    if (hasOp(task, op, moves)) return task
+    const change = decide(task)
+    if (change === null) return task
+    const committed = await tryCommit(session, change)
+    if (committed === 'written') {
+      session.events.moved(task, change)
+      return applyChange(task, change)
+    }
+    if (committed === 'unclear') await pause(session.clock, waitBefore(tries, session))
+    task = await read(session, task.id)
+  }
+  throw new HoldfastError('STORE_CONFLICT', `task ${start.id} changed under every one of ${TRIES} tries`, { id: start.id })
+}
+
+export const settleById = async (session: Session, id: string, decision: Decision): Promise<TaskRecord> =>
+  settle(session, await read(session, id), decision)
+
+const tryCommit = async (session: Session, change: Change): Promise<Committed | 'unclear'> => {
+  try {
+    return (await session.store.commit([change]))[0]!
+  } catch (error) {
+    if (isContactLost(error)) return 'unclear'
+    throw error
+  }
+}
+
+export const read = async (session: Session, id: string): Promise<TaskRecord> => {
+  const [task] = await withPatience(session, () => session.store.get([id]))
+  if (task) return task
+  throw notFound(id)
+}
+
+const PATIENCE_TRIES = 5
+
+/** A call that may be repeated as it is, tried again while contact is lost: a few times, then the error is the caller's. */
+export const withPatience = async <T>(session: Session, call: () => Promise<T>): Promise<T> => {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await call()
+    } catch (error) {
+      if (!isContactLost(error) || tries === PATIENCE_TRIES - 1) throw error
+      await pause(session.clock, waitBefore(tries, session))
+    }
+  }
+}
+
+const waitBefore = (tries: number, { random }: Session): number => random() * Math.min(FIRST_WAIT * 2 ** tries, LONGEST_WAIT)

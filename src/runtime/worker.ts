@@ -1,0 +1,393 @@
+/** A worker: so many handlers at once, fed by the intake, kept alive by the heartbeat, written down by the finisher. */
+import { type Duration, formatDuration, parseDuration } from '../core/durations.ts'
+import { HoldfastError } from '../core/errors.ts'
+import * as machine from '../core/machine.ts'
+import { Task } from '../core/snapshot.ts'
+import { checkInteger, checkName, checkWorkerId } from '../core/submission.ts'
+import type { Change, TaskRecord } from '../core/task.ts'
+import { Attempt, type AttemptHost, type Handler, type Outcome } from './attempt.ts'
+import type { Client } from './client.ts'
+import type { Cancel } from './clock.ts'
+import { asDefinition, type TaskDefinition } from './definition.ts'
+import { type Ending, Finisher } from './finish.ts'
+import { Heartbeat } from './heartbeat.ts'
+import { Intake } from './intake.ts'
+import type { Queues } from './queues.ts'
+import { RecentRate } from './recent-rate.ts'
+import type { Retention } from './retention.ts'
+import { newOp, type Session } from './session.ts'
+
+/** Called as things happen; what a hook throws is logged and changes nothing. */
+export interface WorkerHooks {
+  onStart?(): void
+  onStop?(): void
+  onTaskStart?(task: Task): void
+  /** `error` is given when the attempt's result could not be written: STALE_LEASE when somebody else has the task. */
+  onTaskEnd?(task: Task, error: HoldfastError | null): void
+}
+
+export interface WorkerOptions {
+  /** Unique per process start. Made from host, process and chance when left out. */
+  readonly id?: string
+  /** Handlers at once. Default 10. */
+  readonly concurrency?: number
+  /** Served round-robin. Default ['default']. */
+  readonly queues?: readonly string[]
+  /** How long a lease lasts without a heartbeat. Default: the store's, 5 s on SQLite. */
+  readonly leaseTtl?: Duration
+  /** How long running handlers may go on after stop. Default 30 s. */
+  readonly stopTimeout?: Duration
+  /** The longest time between two looks while nothing wakes the worker. Default 2 s. */
+  readonly pollInterval?: Duration
+  readonly hooks?: WorkerHooks
+}
+
+interface Registered {
+  readonly definition: TaskDefinition
+  readonly handler: Handler
+}
+
+/** Tasks in one claim. */
+const LARGEST_CLAIM = 500
+/** Fetch ahead what would be started in this many milliseconds: modest, so that other workers find work too. */
+const AHEAD = 250
+const MOST_AHEAD = 1_000
+/** Endings not yet written before no more are started. */
+const MOST_UNWRITTEN = 4_000
+/** After the abort at shutdown, how long a handler may take to settle. */
+const ABORT_GRACE = 1_000
+
+export class Worker {
+  readonly id: string
+  readonly #session: Session
+  readonly #client: Client
+  readonly #concurrency: number
+  readonly #stopTimeout: number
+  readonly #hooks: WorkerHooks
+  readonly #handlers = new Map<string, Registered>()
+  readonly #queues: Queues
+  readonly #intake: Intake
+  readonly #heartbeat: Heartbeat
+  readonly #finisher: Finisher
+  readonly #retention: Retention | null
+  readonly #host: AttemptHost
+  readonly #running = new Set<Attempt>()
+  readonly #starts: RecentRate
+  #waiting: Attempt[] = []
+  #pumping = false
+  #state: 'new' | 'started' | 'stopping' | 'stopped' = 'new'
+  #stopping: Promise<void> | null = null
+  #error: HoldfastError | null = null
+  #idle: (() => void)[] = []
+  #stoppedListeners: (() => void)[] = []
+  #deadline = Number.POSITIVE_INFINITY
+  #cancelDeadline: Cancel = () => {}
+  #unsubscribe: Cancel = () => {}
+
+  constructor(session: Session, client: Client, queues: Queues, retention: Retention | null, options: WorkerOptions) {
+    const { clock, store } = session
+    this.id = checkWorkerId(options.id ?? `${session.name}/${newOp()}`)
+    this.#session = session
+    this.#client = client
+    this.#queues = queues
+    this.#retention = retention
+    this.#concurrency = checkInteger(options.concurrency ?? 10, 'concurrency', 1, 10_000)
+    this.#stopTimeout = parseDuration(options.stopTimeout ?? '30s', 'stopTimeout')
+    this.#hooks = options.hooks ?? {}
+    this.#starts = new RecentRate(() => clock.mono())
+    const leaseTtl = checkLeaseTtl(options.leaseTtl === undefined ? store.leaseTtl : parseDuration(options.leaseTtl, 'leaseTtl'), session)
+    const names = (options.queues ?? ['default']).map((name) => checkName(name, 'queues'))
+    if (names.length === 0) throw new HoldfastError('INVALID_OPTION', 'queues is empty: name at least one', { field: 'queues' })
+    this.#heartbeat = new Heartbeat(session, leaseTtl)
+    this.#finisher = new Finisher(session, (ending, result) => this.#ended(ending, result))
+    this.#host = {
+      client,
+      workerId: this.id,
+      logger: session.logger,
+      maxPayload: session.maxPayload,
+      progress: (attempt, text) => this.#heartbeat.progress(attempt, text),
+    }
+    this.#intake = new Intake(session, queues, {
+      workerId: this.id,
+      queues: [...new Set(names)],
+      leaseTtl,
+      pollInterval: parseDuration(options.pollInterval ?? '2s', 'pollInterval'),
+      types: () => [...this.#handlers.keys()],
+      room: () => this.#room(),
+      deliver: (tasks) => this.#deliver(tasks),
+      foundNothing: () => this.#checkIdle(),
+      broken: (error) => this.#broken(error),
+    })
+  }
+
+  /** Registers the handler of a type. One each. */
+  handle<Input, Parsed, Output>(definition: TaskDefinition<Input, Parsed, Output>, handler: Handler<Parsed, Output>): this
+  handle(type: string, handler: Handler): this
+  handle(type: string | TaskDefinition, handler: Handler): this {
+    const definition = asDefinition(type)
+    checkName(definition.type, 'type')
+    if (typeof handler !== 'function') throw new HoldfastError('INVALID_OPTION', `the handler of '${definition.type}' is not a function`, { field: 'handler' })
+    if (this.#handlers.has(definition.type)) throw new HoldfastError('INVALID_OPTION', `'${definition.type}' has a handler already`, { field: 'type' })
+    this.#handlers.set(definition.type, { definition, handler })
+    return this
+  }
+
+  // ── life ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  start(): this {
+    if (this.#state !== 'new') throw new HoldfastError('INVALID_OPTION', `this worker is ${this.#state}; make a new one`)
+    if (this.#handlers.size === 0) throw new HoldfastError('NO_HANDLER', 'this worker has no handlers: call handle(type, handler) first')
+    this.#state = 'started'
+    this.#unsubscribe = this.#queues.onChange(() => this.#releasePaused())
+    this.#retention?.start()
+    this.#call(() => this.#hooks.onStart?.())
+    this.#intake.start()
+    return this
+  }
+
+  /** Starts, and resolves when the worker has stopped: on SIGTERM or SIGINT, or by `stop`. Rejects when the store is lost. */
+  async run(options: { readonly signals?: boolean } = {}): Promise<void> {
+    const asked = (): void => void this.stop(this.#stopping === null ? {} : { timeout: 0 })
+    if (options.signals ?? true) for (const signal of SIGNALS) process.on(signal, asked)
+    try {
+      this.start()
+      await new Promise<void>((done) => this.#stoppedListeners.push(done))
+      await this.#stopping
+      if (this.#error !== null) throw this.#error
+    } finally {
+      for (const signal of SIGNALS) process.off(signal, asked)
+    }
+  }
+
+  /** Runs what is ready now, and what that makes ready, then stops. */
+  async drain(): Promise<void> {
+    const idle = new Promise<void>((done) => this.#idle.push(done))
+    this.start()
+    await idle
+    await this.stop()
+    if (this.#error !== null) throw this.#error
+  }
+
+  /** No new claims; what waits is released; running handlers get `timeout`, then their signal aborts with `shutdown`. */
+  stop(options: { readonly timeout?: Duration } = {}): Promise<void> {
+    if (this.#state === 'new') this.#state = 'stopped'
+    const timeout = options.timeout === undefined ? this.#stopTimeout : parseDuration(options.timeout, 'timeout')
+    if (this.#stopping !== null) {
+      if (timeout === 0) this.#abortAll()
+      return this.#stopping
+    }
+    this.#stopping = this.#shutDown(timeout)
+    return this.#stopping
+  }
+
+  async #shutDown(timeout: number): Promise<void> {
+    if (this.#state === 'started') {
+      this.#state = 'stopping'
+      await this.#intake.stop()
+      this.#release(this.#waiting.splice(0))
+      await this.#untilSettled(timeout)
+      this.#abortAll()
+      await this.#untilSettled(ABORT_GRACE)
+      while (this.#finisher.pending > 0 && this.#error === null) await new Promise<void>((done) => this.#idle.push(done))
+      this.#unsubscribe()
+      this.#cancelDeadline()
+      this.#retention?.stop()
+      this.#call(() => this.#hooks.onStop?.())
+    }
+    this.#heartbeat.close()
+    this.#state = 'stopped'
+    for (const done of this.#stoppedListeners) done()
+  }
+
+  #untilSettled(timeout: number): Promise<void> {
+    if (this.#running.size === 0) return Promise.resolve()
+    return new Promise((done) => {
+      const cancel = this.#session.clock.after(timeout, done)
+      this.#idle.push(() => {
+        cancel()
+        done()
+      })
+    })
+  }
+
+  #abortAll(): void {
+    for (const attempt of this.#running) attempt.abort('shutdown')
+  }
+
+  #broken(error: HoldfastError): void {
+    this.#error = error
+    this.#session.logger.error(`the worker stops: ${error.message}`)
+    // From the intake's own loop, which stop() waits for: hence not at once.
+    queueMicrotask(() => void this.stop({ timeout: 0 }))
+    for (const done of this.#idle.splice(0)) done()
+  }
+
+  // ── tasks in ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** One per free slot at the least; more only as fast as tasks have been started lately. */
+  #room(): number {
+    if (this.#state !== 'started' || this.#finisher.pending > MOST_UNWRITTEN) return 0
+    const free = this.#concurrency - this.#running.size
+    const ahead = Math.min(this.#starts.within(AHEAD), MOST_AHEAD)
+    const held = this.#waiting.length
+    // Half-way, so that claims come in batches and not one by one.
+    if (held >= free && held > ahead / 2) return 0
+    return Math.min(Math.max(free, ahead) - held, LARGEST_CLAIM)
+  }
+
+  #deliver(tasks: readonly TaskRecord[]): void {
+    if (tasks.length === 0) return
+    const claimedAt = this.#session.clock.mono()
+    const attempts = tasks.map((task) => new Attempt(task, this.#host, claimedAt))
+    if (this.#state !== 'started') return this.#release(attempts)
+    this.#heartbeat.hold(attempts)
+    for (const attempt of attempts) this.#waiting.push(attempt)
+    this.#pump()
+  }
+
+  #releasePaused(): void {
+    const paused = this.#waiting.filter(({ record }) => this.#queues.isPaused(record.queue))
+    this.#waiting = this.#waiting.filter(({ record }) => !this.#queues.isPaused(record.queue))
+    this.#release(paused)
+    this.#intake.nudge()
+  }
+
+  #release(attempts: readonly Attempt[]): void {
+    for (const attempt of attempts) {
+      const { token } = attempt
+      this.#finisher.push({ attempt, moves: ['release'], decide: (task) => machine.release(task, { token }, this.#session.time.now()) })
+    }
+  }
+
+  // ── tasks running ────────────────────────────────────────────────────────────────────────────────────────────
+
+  #pumpSoon(): void {
+    if (this.#pumping) return
+    this.#pumping = true
+    queueMicrotask(() => this.#pump())
+  }
+
+  /** Starts as many as there are slots, then asks for more. */
+  #pump(): void {
+    this.#pumping = false
+    const free = this.#concurrency - this.#running.size
+    if (this.#state === 'started' && free > 0 && this.#waiting.length > 0 && this.#finisher.pending <= MOST_UNWRITTEN) {
+      const turn = this.#waiting.splice(0, free).filter((attempt) => attempt.abortedFor !== 'lease-lost')
+      const now = this.#session.clock.mono()
+      for (const attempt of turn) this.#begin(attempt, now)
+      this.#heartbeat.started(turn)
+      this.#starts.add(turn.length)
+      for (const attempt of turn) void this.#run(attempt)
+    }
+    this.#intake.nudge()
+    this.#checkIdle()
+  }
+
+  #begin(attempt: Attempt, now: number): void {
+    const { timeout } = attempt.record
+    attempt.isStarted = true
+    attempt.until = timeout === null ? null : now + timeout
+    this.#running.add(attempt)
+    if (attempt.until !== null && attempt.until < this.#deadline) this.#armDeadline(attempt.until)
+  }
+
+  async #run(attempt: Attempt): Promise<void> {
+    const { definition, handler } = this.#handlers.get(attempt.record.type)!
+    if (this.#hooks.onTaskStart) this.#call(() => this.#hooks.onTaskStart?.(attempt.task))
+    const outcome = await attempt.run(definition, handler)
+    this.#running.delete(attempt)
+    if (!attempt.isWritten) this.#finisher.push(this.#ending(attempt, outcome))
+    this.#pumpSoon()
+  }
+
+  #ending(attempt: Attempt, outcome: Outcome): Ending {
+    const { token } = attempt
+    const holder = { token }
+    const { time, random } = this.#session
+    const ending = (move: machine.MoveName, decide: (task: TaskRecord) => Change): Ending => ({ attempt, moves: [move], decide })
+    if (outcome.kind === 'complete') return ending('complete', (task) => machine.complete(task, holder, outcome.output, time.now()))
+    if (outcome.kind === 'reschedule') {
+      const { delay, at, extendExpiration } = outcome.wish
+      return ending('reschedule', (task) => {
+        const now = time.now()
+        return machine.reschedule(task, holder, { delay: at === null ? delay : Math.max(0, at - now), extendExpiration, now })
+      })
+    }
+    // A handler that stopped because it was told to has not failed.
+    if (attempt.abortedFor === 'shutdown') return ending('release', (task) => machine.release(task, holder, time.now()))
+    const roll = random()
+    const { error, permanent } = outcome
+    return ending('fail', (task) => machine.fail(task, holder, { error, permanent, now: time.now(), random: roll }))
+  }
+
+  #ended({ attempt }: Ending, result: { readonly task: TaskRecord } | { readonly error: HoldfastError }): void {
+    this.#heartbeat.drop(attempt)
+    if ('error' in result) {
+      this.#session.logger.warn(`the result of task ${attempt.record.id} was not written: ${result.error.message}`, { code: result.error.code })
+    } else this.#retention?.ended(result.task)
+    if (this.#hooks.onTaskEnd) {
+      const after = 'task' in result ? new Task(result.task) : attempt.task
+      this.#call(() => this.#hooks.onTaskEnd?.(after, 'error' in result ? result.error : null))
+    }
+    this.#pumpSoon()
+  }
+
+  // ── time limits: one timer for all ───────────────────────────────────────────────────────────────────────────
+
+  #armDeadline(at: number): void {
+    const { clock } = this.#session
+    this.#cancelDeadline()
+    this.#deadline = at
+    this.#cancelDeadline = clock.after(at - clock.mono(), () => this.#timeOut())
+  }
+
+  #timeOut(): void {
+    const now = this.#session.clock.mono()
+    this.#deadline = Number.POSITIVE_INFINITY
+    let next = Number.POSITIVE_INFINITY
+    for (const attempt of this.#running) {
+      if (attempt.until === null || attempt.isWritten) continue
+      if (attempt.until <= now) this.#writeTimeout(attempt)
+      else next = Math.min(next, attempt.until)
+    }
+    if (next < Number.POSITIVE_INFINITY) this.#armDeadline(next)
+  }
+
+  /** Written at once; the slot stays taken until the handler settles. */
+  #writeTimeout(attempt: Attempt): void {
+    const { token } = attempt
+    const { time, random } = this.#session
+    const roll = random()
+    const message = `timed out after ${formatDuration(attempt.record.timeout!)}`
+    attempt.isWritten = true
+    attempt.abort('timeout')
+    this.#finisher.push({ attempt, moves: ['time-out'], decide: (task) => machine.timeOut(task, { token }, message, time.now(), roll) })
+  }
+
+  // ── ends ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Whoever waits for quiet is told: nothing runs, nothing waits, nothing is unwritten, and no queue has anything due. */
+  #checkIdle(): void {
+    if (this.#idle.length === 0 || this.#running.size > 0 || this.#waiting.length > 0 || this.#finisher.pending > 0) return
+    if (this.#state === 'started' && !this.#intake.isResting) return
+    for (const done of this.#idle.splice(0)) done()
+  }
+
+  #call(hook: () => void): void {
+    try {
+      hook()
+    } catch (error) {
+      this.#session.logger.error(`a worker hook threw: ${error instanceof Error ? error.message : String(error)}`)
+    }
+  }
+}
+
+const SIGNALS = ['SIGTERM', 'SIGINT'] as const
+
+const checkLeaseTtl = (leaseTtl: number, { time }: Session): number => {
+  if (leaseTtl < 100) throw new HoldfastError('INVALID_OPTION', `leaseTtl is ${leaseTtl} ms; the least is 100 ms`, { field: 'leaseTtl' })
+  if (leaseTtl < 2 * time.uncertainty) {
+    throw new HoldfastError('INVALID_OPTION', `leaseTtl is ${leaseTtl} ms, but the store's clock is only known to ${Math.ceil(time.uncertainty)} ms: use at least twice that`, { field: 'leaseTtl' })
+  }
+  return leaseTtl
+}

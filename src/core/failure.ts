@@ -42,8 +42,9 @@ export class RescheduleError extends Error {
   /** As the response's Retry-After says (seconds, or a date), else after `fallback`. */
   static after(response: HasHeaders, fallback: Duration = '60s', options: RescheduleOptions = {}): RescheduleError {
     const header = response.headers.get('retry-after')?.trim() ?? ''
-    if (/^\d+$/.test(header)) return new RescheduleError({ seconds: Number(header) }, options)
-    const at = header === '' ? Number.NaN : Date.parse(header)
+    if (/^\d{1,9}$/.test(header)) return new RescheduleError({ seconds: Number(header) }, options)
+    // Every form of an HTTP date begins with the day's name; Date.parse alone takes '-5' for a year.
+    const at = /^[A-Za-z]{3}/.test(header) ? Date.parse(header) : Number.NaN
     if (Number.isNaN(at)) return new RescheduleError(fallback, options)
     // The server's own clock is the better witness of how far off its date is.
     const sentAt = Date.parse(response.headers.get('date') ?? '')

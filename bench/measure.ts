@@ -1,0 +1,135 @@
+/** Runs everything, each system in a process of its own, the systems taking turns, and takes the medians. */
+import { spawn } from 'node:child_process'
+import { availableParallelism, cpus, loadavg, totalmem } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { medianOf } from './median.ts'
+import type { Measured } from './run-one.ts'
+import type { Keeps } from './system.ts'
+import type { Entrant } from './systems.ts'
+import { compare, type Ratio } from './targets.ts'
+import type { Workload } from './workloads.ts'
+
+/** One figure of one workload: a value for each run of each system. */
+export interface Row {
+  readonly workload: string
+  readonly what: string
+  readonly figure: string
+  readonly unit: string
+  readonly runs: Readonly<Record<string, readonly number[]>>
+  readonly median: Readonly<Record<string, number>>
+}
+
+export interface Cost {
+  readonly workload: string
+  readonly what: string
+  readonly cpuMicrosPerTask: Readonly<Record<string, number>>
+  readonly maxRssMegabytes: Readonly<Record<string, number>>
+}
+
+export interface Report {
+  readonly machine: Readonly<Record<string, string | number>>
+  readonly command: string
+  readonly tasks: number
+  readonly runs: number
+  readonly systems: Readonly<Record<string, Keeps>>
+  readonly rows: readonly Row[]
+  readonly costs: readonly Cost[]
+  readonly ratios: readonly Ratio[]
+}
+
+export interface Plan {
+  readonly entrants: readonly Entrant[]
+  readonly workloads: readonly Workload[]
+  readonly tasks: number
+  readonly runs: number
+  readonly command: string
+  said(line: string): void
+}
+
+export const measure = async ({ entrants, workloads, tasks, runs, command, said }: Plan): Promise<Report> => {
+  const machine = machineFacts()
+  const systems: Record<string, Keeps> = {}
+  const rows: Row[] = []
+  const costs: Cost[] = []
+  for (const workload of workloads) {
+    const measured = new Map<string, NonNullable<Measured['result']>[]>()
+    const unable = new Set<string>()
+    for (let run = 0; run < runs; run++) {
+      for (const { name } of turns(entrants, run)) {
+        if (unable.has(name)) continue
+        said(`${workload.name}, run ${run + 1} of ${runs}: ${name}`)
+        const { keeps, result } = await runOne(name, workload.name, tasks)
+        systems[name] = keeps
+        if (result === null) unable.add(name)
+        else measured.set(name, [...(measured.get(name) ?? []), result])
+      }
+    }
+    rows.push(...rowsOf(workload, measured))
+    const cost = costOf(workload, measured)
+    if (cost !== null) costs.push(cost)
+  }
+  return { machine, command, tasks, runs, systems, rows, costs, ratios: compare(rows) }
+}
+
+type MeasuredBySystem = ReadonlyMap<string, readonly NonNullable<Measured['result']>[]>
+
+/** Another one begins each time, so that none always has the quieter or the warmer machine. */
+const turns = (entrants: readonly Entrant[], run: number): Entrant[] => {
+  const first = run % entrants.length
+  return [...entrants.slice(first), ...entrants.slice(0, first)]
+}
+
+const rowsOf = ({ name, what }: Workload, measured: MeasuredBySystem): Row[] => {
+  const figures = new Map<string, string>()
+  for (const results of measured.values())
+    for (const [figure, { unit }] of Object.entries(results[0]!.figures)) figures.set(figure, unit)
+  return [...figures].map(([figure, unit]) => {
+    const runs = Object.fromEntries(
+      [...measured].map(([system, results]) => [system, results.map((result) => result.figures[figure]!.value)]),
+    )
+    return { workload: name, what, figure, unit, runs, median: mapValues(runs, medianOf) }
+  })
+}
+
+const costOf = ({ name, what }: Workload, measured: MeasuredBySystem): Cost | null => {
+  const cpu: Record<string, number> = {}
+  const rss: Record<string, number> = {}
+  for (const [system, results] of measured) {
+    const micros = results.flatMap(({ cpuMicrosPerTask }) => cpuMicrosPerTask ?? [])
+    if (micros.length === 0) continue
+    cpu[system] = medianOf(micros)
+    rss[system] = medianOf(results.map(({ maxRssMegabytes }) => maxRssMegabytes))
+  }
+  return Object.keys(cpu).length === 0 ? null : { workload: name, what, cpuMicrosPerTask: cpu, maxRssMegabytes: rss }
+}
+
+const mapValues = <A, B>(record: Readonly<Record<string, A>>, map: (value: A) => B): Record<string, B> =>
+  Object.fromEntries(Object.entries(record).map(([key, value]) => [key, map(value)]))
+
+const runOne = (entrant: string, workload: string, tasks: number): Promise<Measured> =>
+  new Promise((done, failed) => {
+    const child = spawn(
+      process.execPath,
+      [fileURLToPath(new URL('./run-one.ts', import.meta.url)), entrant, workload, String(tasks)],
+      { stdio: ['ignore', 'pipe', 'pipe'] },
+    )
+    let out = ''
+    let complaint = ''
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text))
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (complaint += text))
+    child.on('error', failed)
+    child.on('close', (code) => {
+      if (code !== 0) failed(new Error(`${entrant} failed in ${workload}:\n${complaint.trim() || `exit code ${code}`}`))
+      else done(JSON.parse(out) as Measured)
+    })
+  })
+
+const machineFacts = (): Report['machine'] => ({
+  processor: cpus()[0]?.model.trim() ?? 'unknown',
+  cores: availableParallelism(),
+  memoryGigabytes: Math.round(totalmem() / 2 ** 30),
+  platform: `${process.platform} ${process.arch}`,
+  node: process.version,
+  sqlite: process.versions['sqlite'] ?? 'unknown',
+  loadBefore: Number(loadavg()[0]!.toFixed(2)),
+})

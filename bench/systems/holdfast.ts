@@ -1,0 +1,23 @@
+/** The built package, as a user has it. Types come from src, so that the type check does not need a build. */
+import { existsSync } from 'node:fs'
+
+type Holdfast = typeof import('../../src/index.ts')
+type Rows = typeof import('../../src/store/sqlite/rows.ts')
+type Connection = typeof import('../../src/store/sqlite/connection.ts')
+
+const DIST = new URL('../../dist/', import.meta.url)
+
+const load = async <T>(file: string): Promise<T> => {
+  const url = new URL(file, DIST)
+  if (!existsSync(url))
+    throw new Error(`the benchmark measures the built package, and dist/${file} is missing: run 'npm run build' first`)
+  return (await import(url.href)) as T
+}
+
+export const loadHoldfast = (): Promise<Holdfast> => load<Holdfast>('index.js')
+
+/** For the raw loop: which columns Holdfast itself writes for a new task, and in which order. */
+export const loadRows = (): Promise<Rows> => load<Rows>('store/sqlite/rows.js')
+
+/** Also for the raw loop: a file with Holdfast's own tables and pragmas. */
+export const loadConnection = (): Promise<Connection> => load<Connection>('store/sqlite/connection.js')

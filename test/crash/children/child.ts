@@ -1,0 +1,19 @@
+/** What every child process begins with: its plan, its voice, its store. */
+import { connect } from '../../../src/connect.ts'
+import type { Client } from '../../../src/runtime/client.ts'
+import { silentLogger } from '../../../src/runtime/logger.ts'
+import { openSqlite } from '../../../src/store/sqlite/store.ts'
+import type { Store } from '../../../src/store/store.ts'
+import { type Plant, planted } from '../planted.ts'
+
+export const planOf = <Plan>(): Plan => JSON.parse(process.argv[2]!) as Plan
+
+/** A line that the test can wait for. */
+export const say = (what: string, facts: Record<string, unknown> = {}): void =>
+  void process.stdout.write(`${JSON.stringify({ say: what, ...facts })}\n`)
+
+export const open = async (
+  file: string,
+  plant: Plant = 'none',
+  wrap: (store: Store) => Store = (store) => store,
+): Promise<Client> => connect(wrap(planted(await openSqlite(file), plant)), { logger: silentLogger })

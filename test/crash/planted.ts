@@ -1,0 +1,105 @@
+/** Bugs on purpose: stores that break one promise each, to show that the tests would notice. */
+import { complete } from '../../src/core/machine.ts'
+import type { Change } from '../../src/core/task.ts'
+import type { Committed, Store } from '../../src/store/store.ts'
+
+export type Plant =
+  | 'none'
+  | 'ignore-lease'
+  | 'idle-keeper'
+  | 'no-keeper'
+  | 'hasty-reclaim'
+  | 'complete-on-claim'
+  | 'claim-twice'
+
+/** The store as it is but for some methods. Bound to the store itself, whose private fields a proxy would not have. */
+const withMethods = (store: Store, methods: Partial<Store>): Store =>
+  new Proxy(store, {
+    get: (target, name) => {
+      if (Object.hasOwn(methods, name)) return methods[name as keyof Store]
+      const value = Reflect.get(target, name, target) as unknown
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+
+export const planted = (store: Store, plant: Plant): Store => {
+  switch (plant) {
+    case 'none':
+      return store
+    case 'ignore-lease':
+      return withMethods(store, { commit: (changes) => commitAnyhow(store, changes) })
+    case 'idle-keeper':
+      return withMethods(store, { keeper: () => ({ hold: () => {}, drop: () => {}, beat: () => {}, close: () => {} }) })
+    case 'no-keeper':
+      // The runtime then renews from the event loop.
+      return withMethods(store, { keeper: undefined as never })
+    case 'hasty-reclaim':
+      return hastyReclaim(store)
+    case 'complete-on-claim':
+      return completeOnClaim(store)
+    case 'claim-twice':
+      return claimTwice(store)
+  }
+}
+
+/** Finishes by id: whoever has the task now, and whatever the revision is. */
+const commitAnyhow = async (store: Store, changes: readonly Change[]): Promise<Committed[]> => {
+  const committed = [...(await store.commit(changes))]
+  for (const [i, change] of changes.entries()) {
+    if (committed[i] !== 'conflict') continue
+    const [now] = await store.get([change.id])
+    if (!now) continue
+    const { leaseExpiresAt: _, ...rest } = change
+    const forced = {
+      ...rest,
+      revision: now.revision,
+      from: now.status,
+      entry: { ...change.entry, n: now.revision + 1 },
+    }
+    committed[i] = (await store.commit([forced]))[0]!
+  }
+  return committed
+}
+
+/** Takes leases that have not lapsed; seldom enough that tasks still come to an end. */
+const hastyReclaim = (store: Store): Store => {
+  let looks = 0
+  return withMethods(store, {
+    claim: async (want) => {
+      const look = await store.claim(want)
+      if (looks++ % 10 > 0) return look
+      const running = await store.list({ views: [{ status: 'running' }] }, { order: 'oldest', limit: 5, now: null })
+      const others = running.filter(({ lease }) => lease !== null && lease.workerId !== want.workerId)
+      return {
+        ...look,
+        due: [...look.due, ...others.map((task) => ({ ...task, lease: { ...task.lease!, expiresAt: 0 } }))],
+      }
+    },
+    commit: (changes) => store.commit(changes.map(({ leaseExpiresAt: _, ...change }) => change)),
+  })
+}
+
+/** At most once: the task is over before it has run. */
+const completeOnClaim = (store: Store): Store =>
+  withMethods(store, {
+    claim: async (want) => {
+      const look = await store.claim(want)
+      const output = { text: 'null', encoding: 'json' as const }
+      await store.commit(look.leased.map((task) => complete(task, { token: task.lease!.token }, output, Date.now())))
+      return look
+    },
+  })
+
+/** Two workers of one process get the same task, as when picking and leasing are two steps. */
+const claimTwice = (store: Store): Store => {
+  let last: Awaited<ReturnType<Store['claim']>>['leased'] = []
+  return withMethods(store, {
+    claim: async (want) => {
+      const look = await store.claim(want)
+      const again = look.leased.length === 0 ? last.slice(0, 1) : []
+      if (look.leased.length > 0) last = look.leased
+      else last = []
+      return { ...look, leased: [...look.leased, ...again] }
+    },
+  })
+}

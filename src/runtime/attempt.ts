@@ -63,7 +63,8 @@ export class Attempt implements TaskContext {
   renewedAt: number
   /** Monotonic: this run may not go on past it; null: no limit. */
   until: number | null = null
-  isStarted = false
+  /** Its place on the heartbeat's board. */
+  slot = -1
   isSettled = false
   /** The outcome was written already (a timeout), or need not be: what the handler says now counts for nothing. */
   isWritten = false
@@ -142,38 +143,59 @@ export class Attempt implements TaskContext {
     this.abort('lease-lost')
   }
 
-  /** Runs the handler to its end. Never rejects. */
-  async run(definition: TaskDefinition, handler: Handler): Promise<Outcome> {
+  /** Runs the handler and calls `done` once with how it ended. By callback: at full speed, promises are what costs. */
+  run(definition: TaskDefinition, handler: Handler, done: (outcome: Outcome) => void): void {
+    const settled = (outcome: Outcome): void => {
+      this.isSettled = true
+      done(outcome)
+    }
+    const returned = (value: unknown): void | Promise<void> => {
+      if (value instanceof RescheduleError) return settled({ kind: 'reschedule', wish: value })
+      if (definition.output === null) return settled(this.#completed(value))
+      return this.#checked(definition, value).then(settled)
+    }
+    const threw = (error: unknown): void =>
+      settled(error instanceof RescheduleError ? { kind: 'reschedule', wish: error } : { kind: 'fail', error, permanent: isPermanent(error) })
     try {
       const input = decodePayload(this.record.input, this.record.encoding)
-      const checked = definition.input === null ? { value: input } : await parseInput(definition, input)
-      const returned = await handler(checked.value, this)
-      return returned instanceof RescheduleError ? { kind: 'reschedule', wish: returned } : await this.#completed(definition, returned)
+      const running = definition.input === null ? handler(input, this) : parseInput(definition, input).then((parsed) => handler(parsed, this))
+      if (isThenable(running)) running.then(returned, threw)
+      else void returned(running)
     } catch (error) {
-      if (error instanceof RescheduleError) return { kind: 'reschedule', wish: error }
-      return { kind: 'fail', error, permanent: isPermanent(error) }
-    } finally {
-      this.isSettled = true
+      threw(error)
     }
   }
 
-  async #completed(definition: TaskDefinition, returned: unknown): Promise<Outcome> {
-    const output = returned === undefined ? null : returned
+  #completed(returned: unknown): Outcome {
     try {
-      if (definition.output !== null) await checkSchema(definition.output, output, 'output', 'OUTPUT_INVALID')
-      return { kind: 'complete', output: encodePayload(output, 'output', this.#host.maxPayload, 'OUTPUT_INVALID') }
+      return { kind: 'complete', output: encodePayload(returned === undefined ? null : returned, 'output', this.#host.maxPayload, 'OUTPUT_INVALID') }
     } catch (cause) {
-      const message = cause instanceof Error ? cause.message : String(cause)
-      const error = new HoldfastError('OUTPUT_INVALID', `OUTPUT_INVALID: ${message}`, {}, cause)
-      return { kind: 'fail', error, permanent: true }
+      return invalidOutput(cause)
+    }
+  }
+
+  async #checked(definition: TaskDefinition, returned: unknown): Promise<Outcome> {
+    try {
+      await checkSchema(definition.output, returned === undefined ? null : returned, 'output', 'OUTPUT_INVALID')
+      return this.#completed(returned)
+    } catch (cause) {
+      return invalidOutput(cause)
     }
   }
 }
 
+const isThenable = (value: unknown): value is PromiseLike<unknown> => typeof (value as PromiseLike<unknown> | null)?.then === 'function'
+
+/** Trying again would give the same: the task fails for good. */
+const invalidOutput = (cause: unknown): Outcome => {
+  const message = cause instanceof Error ? cause.message : String(cause)
+  return { kind: 'fail', error: new HoldfastError('OUTPUT_INVALID', `OUTPUT_INVALID: ${message}`, {}, cause), permanent: true }
+}
+
 /** An input that its schema refuses will not get better by trying again. */
-const parseInput = async (definition: TaskDefinition, input: unknown): Promise<{ readonly value: unknown }> => {
+const parseInput = async (definition: TaskDefinition, input: unknown): Promise<unknown> => {
   try {
-    return await checkSchema(definition.input, input, 'input', 'INVALID_TASK')
+    return (await checkSchema(definition.input, input, 'input', 'INVALID_TASK')).value
   } catch (error) {
     throw new PermanentError(`the stored input does not fit the schema: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
   }

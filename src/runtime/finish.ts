@@ -13,8 +13,8 @@ export interface Ending {
   decide(task: TaskRecord): Change
 }
 
-/** Told once per ending: the task after the move, or why it could not be moved. */
-export type Ended = (ending: Ending, result: { readonly task: TaskRecord } | { readonly error: HoldfastError }) => void
+/** Told once per ending: how to get the task after the move (seldom asked for), or why it could not be moved. */
+export type Ended = (ending: Ending, result: { task(): TaskRecord } | { readonly error: HoldfastError }) => void
 
 const MOST = 1_000
 const COMMITS_IN_FLIGHT = 2
@@ -91,7 +91,7 @@ export class Finisher {
   #written(ending: Ending, change: Change): void {
     const { record } = ending.attempt
     this.#session.events.moved(record, change)
-    this.#end(ending, { task: applyChange(record, change) })
+    this.#end(ending, { task: () => applyChange(record, change) })
   }
 
   /** Until it is written, or somebody else has the task, or the attempt's lease is long gone. */
@@ -100,7 +100,7 @@ export class Finisher {
     for (;;) {
       try {
         const task = await settle(this.#session, attempt.record, { op: attempt.token, moves, decide })
-        return this.#end(ending, { task })
+        return this.#end(ending, { task: () => task })
       } catch (error) {
         if (!isContactLost(error)) return this.#end(ending, { error: asHoldfastError(error) })
         await pause(this.#session.clock, RETRY_EVERY * (0.5 + this.#session.random()))

@@ -1,6 +1,7 @@
 /** Keeps a worker's leases alive from the moment of claim, and tells each attempt what the store says of its lease. */
+import { LeaseBoard } from '../store/lease-board.ts'
 import { LeaseKeeper } from '../store/lease-keeper.ts'
-import type { HeldLease, Keeper, KeeperReport } from '../store/store.ts'
+import type { Keeper, KeeperReport } from '../store/store.ts'
 import type { Attempt } from './attempt.ts'
 import type { Cancel } from './clock.ts'
 import type { Session } from './session.ts'
@@ -8,15 +9,20 @@ import type { Session } from './session.ts'
 export class Heartbeat {
   readonly #session: Session
   readonly #leaseTtl: number
+  readonly #board: LeaseBoard
   readonly #keeper: Keeper
   readonly #attempts = new Map<string, Attempt>()
+  readonly #freeSlots: number[] = []
   #stopBeat: Cancel | null = null
-  #dropped: string[] = []
 
-  constructor(session: Session, leaseTtl: number) {
+  /** `most`: how many leases may be held at once. */
+  constructor(session: Session, leaseTtl: number, most: number) {
     this.#session = session
     this.#leaseTtl = leaseTtl
-    const options = { leaseTtl, every: leaseTtl / 3, report: (results: readonly KeeperReport[], at: number) => this.#report(results, at) }
+    this.#board = LeaseBoard.withSlots(most)
+    for (let slot = most - 1; slot >= 0; slot--) this.#freeSlots.push(slot)
+    const report = (results: readonly KeeperReport[], at: number): void => this.#report(results, at)
+    const options = { board: this.#board, leaseTtl, every: leaseTtl / 3, report }
     const { store, clock } = session
     this.#keeper =
       store.keeper?.(options) ??
@@ -27,32 +33,39 @@ export class Heartbeat {
       })
   }
 
+  /** How many more leases can be held. */
+  get room(): number {
+    return this.#freeSlots.length
+  }
+
   /** From the moment of claim, before anything runs. */
   hold(attempts: readonly Attempt[]): void {
-    if (attempts.length === 0) return
-    for (const attempt of attempts) this.#attempts.set(attempt.token, attempt)
-    this.#keeper.hold(attempts.map((attempt) => heldLease(attempt)))
+    this.#board.beat(this.#session.clock.mono())
+    const leases = attempts.map((attempt) => {
+      const slot = this.#freeSlots.pop()!
+      attempt.slot = slot
+      this.#board.wait(slot)
+      this.#attempts.set(attempt.token, attempt)
+      return { slot, id: attempt.record.id, token: attempt.token }
+    })
+    this.#keeper.hold(leases)
     this.#beatOn()
   }
 
-  /** Told before the handlers are called: the thread must know it even if the first of them never yields. */
-  started(attempts: readonly Attempt[]): void {
-    this.#keeper.hold(attempts.map((attempt) => heldLease(attempt)))
+  /** Before the handler is called: the keeper must see it even if the handler never yields. */
+  started(attempt: Attempt): void {
+    this.#board.start(attempt.slot, attempt.until)
   }
 
   progress(attempt: Attempt, progress: string): void {
-    if (this.#attempts.has(attempt.token)) this.#keeper.hold([{ ...heldLease(attempt), progress }])
+    if (this.#attempts.has(attempt.token)) this.#keeper.progress(attempt.slot, progress)
   }
 
-  /** Its lease has ended, or nobody wants it kept. Many drops of one tick travel together. */
+  /** Its lease has ended, or nobody wants it kept. */
   drop(attempt: Attempt): void {
     if (!this.#attempts.delete(attempt.token)) return
-    if (this.#dropped.push(attempt.token) === 1) setImmediate(() => this.#flushDrops())
-  }
-
-  #flushDrops(): void {
-    this.#keeper.drop(this.#dropped)
-    this.#dropped = []
+    this.#board.free(attempt.slot)
+    this.#freeSlots.push(attempt.slot)
   }
 
   close(): void {
@@ -66,7 +79,7 @@ export class Heartbeat {
     if (this.#stopBeat) return
     this.#stopBeat = this.#session.clock.after(this.#leaseTtl / 3, () => {
       this.#stopBeat = null
-      this.#keeper.beat()
+      this.#board.beat(this.#session.clock.mono())
       this.#fenceOverdue()
       if (this.#attempts.size > 0) this.#beatOn()
     })
@@ -85,7 +98,7 @@ export class Heartbeat {
       const attempt = this.#attempts.get(token)
       if (attempt === undefined) continue
       if (renewed === 'lost') {
-        this.#attempts.delete(token)
+        this.drop(attempt)
         attempt.loseLease()
         continue
       }
@@ -94,5 +107,3 @@ export class Heartbeat {
     }
   }
 }
-
-const heldLease = (attempt: Attempt): HeldLease => ({ id: attempt.task.id, token: attempt.token, until: attempt.until, waiting: !attempt.isStarted })

@@ -20,8 +20,11 @@ export interface Session {
   readonly maxPayload: number
 }
 
-/** Unique, short, without meaning. */
-export const newOp = (): string => randomBytes(9).toString('base64url')
+const ofThisProcess = randomBytes(9).toString('base64url')
+let count = 0
+
+/** Unique, short, without meaning: this process's chance and a counter. */
+export const newOp = (): string => `${ofThisProcess}-${(count++).toString(36)}`
 
 /** The client itself as the one who moves a task, under a new operation id. */
 export const actorOf = (session: Session, op: string = newOp()): Actor => ({ now: session.time.now(), by: session.name, op })

@@ -9,7 +9,7 @@ import { Attempt, type AttemptHost, type Handler, type Outcome } from './attempt
 import type { Client } from './client.ts'
 import type { Cancel } from './clock.ts'
 import { asDefinition, type TaskDefinition } from './definition.ts'
-import { type Ending, Finisher } from './finish.ts'
+import { type Ended, type Ending, Finisher } from './finish.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { Intake } from './intake.ts'
 import type { Queues } from './queues.ts'
@@ -98,7 +98,7 @@ export class Worker {
     const leaseTtl = checkLeaseTtl(options.leaseTtl === undefined ? store.leaseTtl : parseDuration(options.leaseTtl, 'leaseTtl'), session)
     const names = (options.queues ?? ['default']).map((name) => checkName(name, 'queues'))
     if (names.length === 0) throw new HoldfastError('INVALID_OPTION', 'queues is empty: name at least one', { field: 'queues' })
-    this.#heartbeat = new Heartbeat(session, leaseTtl)
+    this.#heartbeat = new Heartbeat(session, leaseTtl, this.#concurrency + MOST_AHEAD + MOST_UNWRITTEN)
     this.#finisher = new Finisher(session, (ending, result) => this.#ended(ending, result))
     this.#host = {
       client,
@@ -232,7 +232,7 @@ export class Worker {
     const held = this.#waiting.length
     // Half-way, so that claims come in batches and not one by one.
     if (held >= free && held > ahead / 2) return 0
-    return Math.min(Math.max(free, ahead) - held, LARGEST_CLAIM)
+    return Math.min(Math.max(free, ahead) - held, LARGEST_CLAIM, this.#heartbeat.room)
   }
 
   #deliver(tasks: readonly TaskRecord[]): void {
@@ -272,12 +272,18 @@ export class Worker {
     this.#pumping = false
     const free = this.#concurrency - this.#running.size
     if (this.#state === 'started' && free > 0 && this.#waiting.length > 0 && this.#finisher.pending <= MOST_UNWRITTEN) {
-      const turn = this.#waiting.splice(0, free).filter((attempt) => attempt.abortedFor !== 'lease-lost')
+      const turn = this.#waiting.splice(0, free)
+      // Whose lease may be gone is not begun: given back if it is still ours, and the store says no if not.
+      const lost = turn.filter((attempt) => attempt.abortedFor !== null)
+      if (lost.length > 0) {
+        this.#release(lost)
+        this.#waiting.unshift(...turn.filter((attempt) => attempt.abortedFor === null))
+        return this.#pumpSoon()
+      }
       const now = this.#session.clock.mono()
       for (const attempt of turn) this.#begin(attempt, now)
-      this.#heartbeat.started(turn)
       this.#starts.add(turn.length)
-      for (const attempt of turn) void this.#run(attempt)
+      for (const attempt of turn) this.#run(attempt)
     }
     this.#intake.nudge()
     this.#checkIdle()
@@ -285,19 +291,20 @@ export class Worker {
 
   #begin(attempt: Attempt, now: number): void {
     const { timeout } = attempt.record
-    attempt.isStarted = true
     attempt.until = timeout === null ? null : now + timeout
     this.#running.add(attempt)
+    this.#heartbeat.started(attempt)
     if (attempt.until !== null && attempt.until < this.#deadline) this.#armDeadline(attempt.until)
   }
 
-  async #run(attempt: Attempt): Promise<void> {
+  #run(attempt: Attempt): void {
     const { definition, handler } = this.#handlers.get(attempt.record.type)!
     if (this.#hooks.onTaskStart) this.#call(() => this.#hooks.onTaskStart?.(attempt.task))
-    const outcome = await attempt.run(definition, handler)
-    this.#running.delete(attempt)
-    if (!attempt.isWritten) this.#finisher.push(this.#ending(attempt, outcome))
-    this.#pumpSoon()
+    attempt.run(definition, handler, (outcome) => {
+      this.#running.delete(attempt)
+      if (!attempt.isWritten) this.#finisher.push(this.#ending(attempt, outcome))
+      this.#pumpSoon()
+    })
   }
 
   #ending(attempt: Attempt, outcome: Outcome): Ending {
@@ -320,13 +327,13 @@ export class Worker {
     return ending('fail', (task) => machine.fail(task, holder, { error, permanent, now: time.now(), random: roll }))
   }
 
-  #ended({ attempt }: Ending, result: { readonly task: TaskRecord } | { readonly error: HoldfastError }): void {
+  #ended({ attempt }: Ending, result: Parameters<Ended>[1]): void {
     this.#heartbeat.drop(attempt)
     if ('error' in result) {
       this.#session.logger.warn(`the result of task ${attempt.record.id} was not written: ${result.error.message}`, { code: result.error.code })
-    } else this.#retention?.ended(result.task)
+    } else this.#retention?.ended(result.task())
     if (this.#hooks.onTaskEnd) {
-      const after = 'task' in result ? new Task(result.task) : attempt.task
+      const after = 'error' in result ? attempt.task : new Task(result.task())
       this.#call(() => this.#hooks.onTaskEnd?.(after, 'error' in result ? result.error : null))
     }
     this.#pumpSoon()

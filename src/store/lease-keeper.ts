@@ -1,4 +1,5 @@
 /** Keeps held leases alive: one round of renewals every so often. Runs on whatever thread its owner runs on. */
+import type { LeaseBoard } from './lease-board.ts'
 import type { HeldLease, Keeper, KeeperOptions, Renewal, Renewed } from './store.ts'
 
 /** The little that a keeper needs of the world around it. */
@@ -12,33 +13,34 @@ export interface KeeperHost {
 
 /** A lease is renewed early, out of turn, when its handler reports progress: at most this often. */
 const PROGRESS_EVERY = 500
+/** In lease lengths: how long an event loop may be still before what waits behind it is let go. */
+const STALL = 2
 
 export class LeaseKeeper implements Keeper {
   readonly #options: KeeperOptions
+  readonly #board: LeaseBoard
   readonly #host: KeeperHost
-  readonly #held = new Map<string, HeldLease>()
-  #aliveAt: number
+  readonly #held = new Map<number, HeldLease>()
   #stop: (() => void) | null = null
   #dueAt = Number.POSITIVE_INFINITY
   #closed = false
 
   constructor(options: KeeperOptions, host: KeeperHost) {
     this.#options = options
+    this.#board = options.board
     this.#host = host
-    this.#aliveAt = host.mono()
   }
 
   hold(leases: readonly HeldLease[]): void {
-    for (const lease of leases) this.#held.set(lease.token, lease)
-    this.#arm(leases.some(({ progress }) => progress !== undefined) ? Math.min(PROGRESS_EVERY, this.#options.every) : this.#options.every)
+    for (const lease of leases) this.#held.set(lease.slot, lease)
+    this.#arm(this.#options.every)
   }
 
-  drop(tokens: readonly string[]): void {
-    for (const token of tokens) this.#held.delete(token)
-  }
-
-  beat(): void {
-    this.#aliveAt = this.#host.mono()
+  progress(slot: number, progress: string): void {
+    const lease = this.#held.get(slot)
+    if (lease === undefined) return
+    this.#held.set(slot, { ...lease, progress })
+    this.#arm(Math.min(PROGRESS_EVERY, this.#options.every))
   }
 
   close(): void {
@@ -56,26 +58,28 @@ export class LeaseKeeper implements Keeper {
   }
 
   async #round(): Promise<void> {
+    const { leaseTtl, every, report } = this.#options
     const sentAt = this.#host.mono()
-    const turn = [...this.#held.values()].filter((lease) => this.#mayKeep(lease, sentAt))
+    const turn = this.#turn(sentAt)
     this.#dueAt = Number.POSITIVE_INFINITY
-    this.#arm(this.#options.every)
+    this.#arm(every)
     if (turn.length === 0) return
-    const { leaseTtl } = this.#options
     try {
       const renewed = await this.#host.renew(
         turn.map(({ id, token, progress }) => (progress === undefined ? { id, token, leaseTtl } : { id, token, leaseTtl, progress })),
       )
-      for (const [i, outcome] of renewed.entries()) if (outcome === 'lost') this.#held.delete(turn[i]!.token)
-      this.#options.report(renewed.map((outcome, i) => ({ token: turn[i]!.token, renewed: outcome })), sentAt)
+      report(renewed.map((outcome, i) => ({ token: turn[i]!.token, renewed: outcome })), sentAt)
     } catch {
       // Contact is lost: the next round tries again, and the holders' own deadlines run on meanwhile.
     }
   }
 
-  /** A run past its timeout is not kept; nor is what waits behind an event loop that has stopped. */
-  #mayKeep(lease: HeldLease, now: number): boolean {
-    if (lease.waiting) return now - this.#aliveAt < this.#options.leaseTtl * 2
-    return lease.until === null || now < lease.until
+  #turn(now: number): HeldLease[] {
+    const turn: HeldLease[] = []
+    for (const [slot, lease] of this.#held) {
+      if (this.#board.isFree(slot)) this.#held.delete(slot)
+      else if (this.#board.mayKeep(slot, now, this.#options.leaseTtl * STALL)) turn.push(lease)
+    }
+    return turn
   }
 }

@@ -2,6 +2,7 @@
 import type { KeyRecord } from '../core/idempotency.ts'
 import type { Change, Instant, TaskRecord, TaskStatus } from '../core/task.ts'
 import type { ViewFilter } from '../core/views.ts'
+import type { LeaseBoard } from './lease-board.ts'
 
 /**
  * What not every store can do; each has a page in docs/stores.
@@ -115,26 +116,24 @@ export interface Documents {
   delete(name: string, version: number): Promise<boolean>
 }
 
-/** Keeps leases alive on a thread that a busy event loop cannot stop. See lease-keeper.ts. */
+/** Keeps leases alive on a thread that a busy event loop cannot stop. What has started or ended it sees on the board. */
 export interface Keeper {
   hold(leases: readonly HeldLease[]): void
-  drop(tokens: readonly string[]): void
-  /** The event loop is alive: tasks that have not been started yet may be kept. */
-  beat(): void
+  /** Renews soon, and writes this JSON text with it. */
+  progress(slot: number, progress: string): void
   close(): void
 }
 
 export interface HeldLease {
+  /** Its place on the board. */
+  readonly slot: number
   readonly id: string
   readonly token: string
-  /** On the process's monotonic clock: not renewed from then on. null: as long as the process lives. */
-  readonly until: number | null
-  /** Not started yet: kept only while the event loop shows that it is alive. */
-  readonly waiting: boolean
   readonly progress?: string
 }
 
 export interface KeeperOptions {
+  readonly board: LeaseBoard
   readonly leaseTtl: number
   readonly every: number
   /** `renewedAt` is monotonic: when the renewals that succeeded were sent. */

@@ -4,11 +4,12 @@ import type { Instant } from '../../core/task.ts'
 import type { Want } from '../store.ts'
 import { prepared } from './connection.ts'
 import type { Tally } from './counts.ts'
-import { CLAIMED_COLUMNS, COLUMNS, type Row } from './rows.ts'
+import { CLAIMED_COLUMNS, type Claimed, packClaimed } from './claimed.ts'
+import { COLUMNS, type Row } from './rows.ts'
 
 export interface LookRows {
   readonly now: Instant
-  readonly leased: Row[]
+  readonly leased: Claimed | null
   readonly due: Row[]
   readonly next: Instant | null
 }
@@ -103,15 +104,15 @@ export const hasReady = (db: DatabaseSync, want: Want, now: Instant): boolean =>
 /** Without leasing anything. */
 export const lookOnly = (db: DatabaseSync, want: Want, now: Instant): LookRows => {
   const { later } = new Ready(db, want, now).keys(1)
-  return { now, leased: [], due: dueRows(db, want, now), next: nextLook(db, later) }
+  return { now, leased: null, due: dueRows(db, want, now), next: nextLook(db, later) }
 }
 
 export const claimRows = (db: DatabaseSync, want: Want, now: Instant, tally: Tally): LookRows => {
   if (want.limit === 0) return lookOnly(db, want, now)
   const { keys, later } = new Ready(db, want, now).keys(want.limit)
-  const leased = keys.length === 0 ? [] : lease(db, want, now, keys)
-  tally.add(want.queue, 'pending', -leased.length)
-  tally.add(want.queue, 'running', leased.length)
+  const leased = keys.length === 0 ? null : packClaimed(lease(db, want, now, keys))
+  tally.add(want.queue, 'pending', -keys.length)
+  tally.add(want.queue, 'running', keys.length)
   return { now, leased, due: dueRows(db, want, now), next: nextLook(db, later) }
 }
 

@@ -1,37 +1,57 @@
 /** Writes that name one task: changes under their revision, renewals under their token, removals. */
 import type { DatabaseSync } from 'node:sqlite'
-import type { Change, Instant } from '../../core/task.ts'
+import type { Change, ChangeSet, Instant } from '../../core/task.ts'
 import { HISTORY_KEPT } from '../../core/task.ts'
 import type { Committed, Removal, Removed, Renewal, Renewed } from '../store.ts'
 import { prepared } from './connection.ts'
 import type { Tally } from './counts.ts'
-import { assignmentsOf, type Cell, type Row, trimHistory, valuesOf } from './rows.ts'
+import { assignmentsOf, type Cell, pushValues, type Row, trimHistory } from './rows.ts'
 
 /** Changes as they travel to the thread: those of one shape share the text of their statement. */
 export interface ChangeRows {
   readonly texts: readonly string[]
-  /** Index of the text, revision after, queue, status before and after, and the values to bind, of which the id is the last but one or two. */
+  /** Index of the text, revision after, queue, status before and after, and the values to bind, of which the id is the last but one. */
   readonly rows: readonly Row[]
 }
 
 const HEADER = 5
 
-const textOf = (assignments: string, seen: boolean): string =>
-  `update holdfast_task set ${assignments}, revision = revision + 1, history = history || ',' || ? where ${seen ? 'lease_expires_at = ? and ' : ''}id = ? and revision = ?`
+interface Statement {
+  readonly text: string
+}
+
+const statements = new Map<string, Statement>()
+
+/** One statement per set of fields: its text is made once. `keyed`: the row's own key is known; `seen`: so is the lease's end. */
+const statementFor = (set: ChangeSet, keyed: boolean, seen: boolean): Statement => {
+  let shape = keyed ? 'k' : ''
+  if (seen) shape += 's'
+  for (const field in set) shape += field === 'lease' && set.lease === null ? '-lease' : `,${field}`
+  let statement = statements.get(shape)
+  if (statement === undefined) {
+    const where = `${keyed ? 'key = ? and ' : ''}${seen ? 'lease_expires_at = ? and ' : ''}id = ? and revision = ?`
+    statement = { text: `update holdfast_task set ${assignmentsOf(set)}, revision = revision + 1, history = history || ',' || ? where ${where}` }
+    statements.set(shape, statement)
+  }
+  return statement
+}
 
 export const encodeChanges = (changes: readonly Change[]): ChangeRows => {
   const texts: string[] = []
-  const shapes = new Map<string, number>()
-  const rows = changes.map(({ id, queue, revision, from, set, entry, leaseExpiresAt }) => {
+  const indexes = new Map<Statement, number>()
+  const rows = changes.map(({ id, queue, revision, from, set, entry, leaseExpiresAt, mark }) => {
+    const keyed = typeof mark === 'number'
     const seen = leaseExpiresAt !== undefined
-    const assignments = assignmentsOf(set)
-    const shape = seen ? `${assignments}*` : assignments
-    let text = shapes.get(shape)
-    if (text === undefined) {
-      text = texts.push(textOf(assignments, seen)) - 1
-      shapes.set(shape, text)
+    const statement = statementFor(set, keyed, seen)
+    let index = indexes.get(statement)
+    if (index === undefined) {
+      index = texts.push(statement.text) - 1
+      indexes.set(statement, index)
     }
-    const row: Cell[] = [text, entry.n, queue, from, set.status ?? from, ...valuesOf(set), JSON.stringify(entry)]
+    const row: Cell[] = [index, entry.n, queue, from, set.status ?? from]
+    pushValues(row, set)
+    row.push(JSON.stringify(entry))
+    if (keyed) row.push(mark)
     if (seen) row.push(leaseExpiresAt)
     row.push(id, revision)
     return row

@@ -33,10 +33,9 @@ export type ReadCall =
 /** Not answered. */
 export type Notice =
   | { readonly notice: 'watch'; readonly on: boolean }
-  | { readonly notice: 'keep'; readonly keeper: number; readonly leaseTtl: number; readonly every: number }
+  | { readonly notice: 'keep'; readonly keeper: number; readonly board: SharedArrayBuffer; readonly leaseTtl: number; readonly every: number }
   | { readonly notice: 'hold'; readonly keeper: number; readonly leases: readonly HeldLease[] }
-  | { readonly notice: 'drop'; readonly keeper: number; readonly tokens: readonly string[] }
-  | { readonly notice: 'beat'; readonly keeper: number }
+  | { readonly notice: 'progress'; readonly keeper: number; readonly slot: number; readonly progress: string }
   | { readonly notice: 'leave'; readonly keeper: number }
   | { readonly notice: 'close' }
 

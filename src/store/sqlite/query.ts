@@ -6,6 +6,7 @@ import type { ViewFilter } from '../../core/views.ts'
 import type { Page, Query } from '../store.ts'
 import { prepared } from './connection.ts'
 import { countOf } from './counts.ts'
+import { SPARSE } from './schema.ts'
 import { type Cell, COLUMNS, COLUMNS_WITH_HISTORY, type Row } from './rows.ts'
 
 export const getRow = (db: DatabaseSync, id: string): Row | null =>
@@ -50,12 +51,12 @@ const conditionOf = (query: Query, now: Instant): Condition => {
   return { sql: given.map(({ sql }) => sql).join(' and ') || 'true', values: given.flatMap(({ values }) => values) }
 }
 
-const SPARSE = new Set(['failed', 'cancelled', 'expired', 'archived'])
+const COMMON: ReadonlySet<string> = new Set(['pending', 'running', 'completed'])
 
-/** Rare statuses have an index of their own, and running tasks are few: these are found without a walk. */
-const isDirect = ({ views, workerId }: Query): boolean => {
-  if (workerId !== undefined) return true
-  return views !== undefined && views.length > 0 && views.every(({ status }) => SPARSE.has(status) || status === 'running')
+/** Rare statuses have an index of their own, and running tasks are few: these are found without a walk. null: walk. */
+const directIndex = ({ views = [], workerId }: Query): string | null => {
+  if (workerId !== undefined || (views.length > 0 && views.every(({ status }) => status === 'running'))) return `status = 'running' and `
+  return views.length > 0 && views.every(({ status }) => !COMMON.has(status)) ? `${SPARSE} and ` : null
 }
 
 export interface Step {
@@ -71,12 +72,13 @@ export const listStep = (db: DatabaseSync, query: Query, { order, limit, after }
   const direction = order === 'oldest' ? 'asc' : 'desc'
   const beyond = after === undefined ? '' : ` and id ${sign} ?`
   const from: Cell[] = after === undefined ? [] : [after]
-  if (isDirect(query)) {
-    const rows = prepared(db, `select ${COLUMNS} from holdfast_task where ${sql}${beyond} order by id ${direction} limit ?`).all(...values, ...from, limit) as unknown as Row[]
+  const direct = directIndex(query)
+  if (direct !== null) {
+    const rows = prepared(db, `select ${COLUMNS} from holdfast_task where ${direct}${sql}${beyond} order by id ${direction} limit ?`).all(...values, ...from, limit) as unknown as Row[]
     return { rows, after: null }
   }
   const edge = prepared(db, `select id from holdfast_task where true${beyond} order by id ${direction} limit 1 offset ${STEP - 1}`).get(...from) as unknown as [string] | undefined
-  const within = edge === undefined ? '' : ` and id ${sign}= ?`
+  const within = edge === undefined ? '' : ` and id ${order === 'oldest' ? '<=' : '>='} ?`
   const bounds: Cell[] = edge === undefined ? from : [...from, edge[0]]
   // unary plus: only the walk along id may be indexed, or the planner picks an index that sorts everything first.
   const rows = prepared(db, `select ${COLUMNS} from holdfast_task where (+id is not null and ${sql})${beyond}${within} order by id ${direction} limit ?`).all(...values, ...bounds, limit) as unknown as Row[]

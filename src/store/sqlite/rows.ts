@@ -31,11 +31,9 @@ const encodeOptions = (task: TaskRecord): string | null => {
   return null
 }
 
-const NO_OPTIONS: Options = {}
+type DecodedOptions = Pick<TaskRecord, 'encoding' | 'maxRetries' | 'maxReschedules' | 'retryPolicy' | 'timeout' | 'tags' | 'replayOf' | 'scheduleId'>
 
-const decodeOptions = (text: Cell): Pick<TaskRecord, 'encoding' | 'maxRetries' | 'maxReschedules' | 'retryPolicy' | 'timeout' | 'tags' | 'replayOf' | 'scheduleId'> => {
-  const options = text === null ? NO_OPTIONS : (JSON.parse(text as string) as Options)
-  return {
+const fillOptions = (options: Options): DecodedOptions => ({
     encoding: options.encoding ?? 'json',
     maxRetries: options.maxRetries === undefined ? DEFAULTS.maxRetries : options.maxRetries,
     maxReschedules: options.maxReschedules ?? null,
@@ -44,8 +42,11 @@ const decodeOptions = (text: Cell): Pick<TaskRecord, 'encoding' | 'maxRetries' |
     tags: options.tags ?? null,
     replayOf: options.replayOf ?? null,
     scheduleId: options.scheduleId ?? null,
-  }
-}
+})
+
+const DEFAULT_OPTIONS = fillOptions({})
+
+export const decodeOptions = (text: Cell): DecodedOptions => (text === null ? DEFAULT_OPTIONS : fillOptions(JSON.parse(text as string) as Options))
 
 const encodeHistory = (history: readonly HistoryEntry[]): string => history.map((entry) => JSON.stringify(entry)).join(',')
 
@@ -125,51 +126,6 @@ export const decodeWhole = (row: Row): TaskRecord => ({
   history: decodeHistory(row[31] ?? null),
 })
 
-// ── claiming: only what differs from task to task travels ────────────────────────────────────────────────────────
-
-export const CLAIMED_COLUMNS =
-  'key, id, type, priority, available_at, expires_at, created_at, revision, attempts, retry_count, reschedule_count, replay_count, idempotency_key, last_error, options, input, replayed_as'
-
-export interface ClaimedWith {
-  readonly queue: string
-  readonly workerId: string
-  readonly op: string
-  readonly leaseTtl: number
-  readonly now: number
-}
-
-export const decodeClaimed = (row: Row, { queue, workerId, op, leaseTtl, now }: ClaimedWith): TaskRecord => ({
-  id: row[1] as string,
-  queue,
-  type: row[2] as string,
-  priority: row[3] as number,
-  availableAt: row[4] as number,
-  expiresAt: row[5] as number | null,
-  createdAt: row[6] as number,
-  revision: row[7] as number,
-  attempts: row[8] as number,
-  retryCount: row[9] as number,
-  rescheduleCount: row[10] as number,
-  replayCount: row[11] as number,
-  idempotencyKey: row[12] as string | null,
-  lastError: row[13] === null ? null : (JSON.parse(row[13] as string) as TaskError),
-  ...decodeOptions(row[14]!),
-  input: row[15] as string,
-  status: 'running',
-  lease: { token: `${op}.${row[0]}`, workerId, claimedAt: now, expiresAt: now + leaseTtl },
-  updatedAt: now,
-  startedAt: now,
-  output: null,
-  outputEncoding: 'json',
-  expiredAt: null,
-  completedAt: null,
-  cancelRequestedAt: null,
-  progress: null,
-  archivedFrom: null,
-  replayedAs: row[16] as string | null,
-  history: [],
-})
-
 // ── changing ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 type Field = keyof ChangeSet
@@ -209,14 +165,12 @@ export const assignmentsOf = (set: ChangeSet): string => {
   return parts.join(', ')
 }
 
-/** The values for `assignmentsOf(set)`, in its order. */
-export const valuesOf = (set: ChangeSet): Row => {
-  const values: Row = []
+/** Adds the values for `assignmentsOf(set)`, in its order. */
+export const pushValues = (row: Row, set: ChangeSet): void => {
   for (const field in set) {
     if (field === 'lease') {
-      if (set.lease) values.push(set.lease.token, set.lease.workerId, set.lease.claimedAt, set.lease.expiresAt)
-    } else if (field === 'lastError') values.push(jsonOrNull(set.lastError ?? null))
-    else values.push(set[field as Field] as Cell)
+      if (set.lease) row.push(set.lease.token, set.lease.workerId, set.lease.claimedAt, set.lease.expiresAt)
+    } else if (field === 'lastError') row.push(jsonOrNull(set.lastError ?? null))
+    else row.push(set[field as Field] as Cell)
   }
-  return values
 }

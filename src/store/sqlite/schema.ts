@@ -3,6 +3,12 @@ import type { DatabaseSync } from 'node:sqlite'
 import { HoldfastError } from '../../core/errors.ts'
 
 /**
+ * Statuses that few tasks have. Spelt as comparisons: with `in (…)`, every update of any task cost 4 µs more. Queries
+ * must repeat these very words for the planner to see that the index fits.
+ */
+export const SPARSE = `status <> 'pending' and status <> 'running' and status <> 'completed'`
+
+/**
  * All names begin with holdfast_, because the file may be the application's own. `options` holds what was given on submit
  * and is not a default, as JSON, or null: most tasks have none. `history` is JSON objects with commas between, without
  * brackets, so that a move appends to it.
@@ -50,7 +56,7 @@ const MIGRATIONS: readonly string[] = [
   create index holdfast_task_ready on holdfast_task (queue, type, priority desc, available_at, id, expires_at) where status = 'pending';
   create index holdfast_task_lease on holdfast_task (lease_expires_at) where status = 'running';
   create index holdfast_task_expiry on holdfast_task (expires_at) where status = 'pending' and expires_at is not null;
-  create index holdfast_task_ended on holdfast_task (status, id) where status in ('failed', 'cancelled', 'expired', 'archived');
+  create index holdfast_task_ended on holdfast_task (status, id) where ${SPARSE};
 
   create table holdfast_key (
     key text primary key,

@@ -12,7 +12,8 @@ import type { LookRows } from './claim.ts'
 import { encodeChanges } from './commit.ts'
 import type { InsertedRow, InsertRow } from './insert.ts'
 import type { Call, FromThread, Notice, Reply, ThreadData, ToThread } from './protocol.ts'
-import { decodeClaimed, decodeWhole, encodeFresh, encodeWhole, isFresh, type Row } from './rows.ts'
+import { decodeWhole, encodeFresh, encodeWhole, isFresh, type Row } from './rows.ts'
+import { unpackClaimed } from './claimed.ts'
 import { insertInTransaction } from './transaction.ts'
 
 export interface SqliteOptions {
@@ -142,7 +143,7 @@ class SqliteStore implements Store {
     const { now, leased, due, next } = await this.#ask<LookRows>({ call: 'claim', want })
     const { queue, workerId, op, leaseTtl } = want
     const claimedWith = { queue, workerId, op, leaseTtl, now }
-    return { leased: leased.map((row) => decodeClaimed(row, claimedWith)), due: due.map(decodeWhole), next }
+    return { leased: unpackClaimed(leased, claimedWith), due: due.map(decodeWhole), next }
   }
 
   async commit(changes: readonly Change[]): Promise<Committed[]> {
@@ -198,14 +199,13 @@ class SqliteStore implements Store {
     for (const listener of this.#listeners) listener(queues)
   }
 
-  keeper({ leaseTtl, every, report }: KeeperOptions): Keeper {
+  keeper({ board, leaseTtl, every, report }: KeeperOptions): Keeper {
     const keeper = ++this.#n
     this.#reports.set(keeper, report)
-    this.#post({ notice: 'keep', keeper, leaseTtl, every })
+    this.#post({ notice: 'keep', keeper, board: board.memory, leaseTtl, every })
     return {
       hold: (leases) => this.#post({ notice: 'hold', keeper, leases }),
-      drop: (tokens) => this.#post({ notice: 'drop', keeper, tokens }),
-      beat: () => this.#post({ notice: 'beat', keeper }),
+      progress: (slot, progress) => this.#post({ notice: 'progress', keeper, slot, progress }),
       close: () => {
         this.#reports.delete(keeper)
         this.#post({ notice: 'leave', keeper })

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { HoldfastError } from '../../core/errors.ts'
+import { LeaseBoard } from '../lease-board.ts'
 import { LeaseKeeper } from '../lease-keeper.ts'
 import type { Renewed } from '../store.ts'
 import { HostClock, mono } from './clock.ts'
@@ -87,7 +88,7 @@ const serve = (engine: Engine): void => {
     else engine.write({ ask: ask as WriteCall, since: mono(), done, failed })
   }
 
-  const keep = (keeper: number, leaseTtl: number, every: number): void => {
+  const keep = ({ keeper, board, leaseTtl, every }: Extract<Notice, { notice: 'keep' }>): void => {
     const host = {
       renew: (renewals: Extract<WriteCall, { call: 'renew' }>['renewals']) =>
         new Promise<readonly Renewed[]>((done, failed) => engine.write({ ask: { call: 'renew', renewals, now: null }, since: mono(), done, failed } as Write)),
@@ -99,7 +100,7 @@ const serve = (engine: Engine): void => {
     }
     const report = (results: Extract<FromThread, { kind: 'report' }>['results'], renewedAt: number): void =>
       send({ kind: 'report', keeper, results, renewedAt })
-    keepers.set(keeper, new LeaseKeeper({ leaseTtl, every, report }, host))
+    keepers.set(keeper, new LeaseKeeper({ board: new LeaseBoard(board), leaseTtl, every, report }, host))
   }
 
   const notice = (message: Notice): void => {
@@ -107,13 +108,11 @@ const serve = (engine: Engine): void => {
       case 'watch':
         return watch.set(message.on)
       case 'keep':
-        return keep(message.keeper, message.leaseTtl, message.every)
+        return keep(message)
       case 'hold':
         return keepers.get(message.keeper)?.hold(message.leases)
-      case 'drop':
-        return keepers.get(message.keeper)?.drop(message.tokens)
-      case 'beat':
-        return keepers.get(message.keeper)?.beat()
+      case 'progress':
+        return keepers.get(message.keeper)?.progress(message.slot, message.progress)
       case 'leave':
         keepers.get(message.keeper)?.close()
         keepers.delete(message.keeper)

@@ -33,6 +33,8 @@ interface QueueState {
 const FATAL = ['STORE_IDENTITY_CHANGED', 'STORE_CORRUPT', 'SCHEMA_NEWER', 'STORE_CLOSED'] as const
 const PAUSES_EVERY = 2_000
 const FIRST_WAIT = 100
+/** How soon to look again for what is overdue but may not be moved yet. */
+const LEFT_ALONE = 100
 const LONGEST_WAIT = 5_000
 
 export class Intake {
@@ -117,7 +119,8 @@ export class Intake {
       this.#failures = 0
       this.#host.deliver(found.leased)
       if (state.restUntil === 0) return
-      const next = found.next === null ? pollInterval : Math.min(Math.max(0, found.next - time.now()), pollInterval)
+      const soonest = found.leftAlone > 0 ? LEFT_ALONE : 0
+      const next = found.next === null ? pollInterval : Math.min(Math.max(soonest, found.next - time.now()), pollInterval)
       state.restUntil = found.leased.length === limit || found.moreDue ? 0 : clock.mono() + next
     } catch (error) {
       state.restUntil = 0

@@ -21,13 +21,19 @@ const DUE_LIMIT = 200
 export interface Looked extends Look {
   /** A full batch was overdue: there is probably more. */
   readonly moreDue: boolean
+  /** Overdue, but not ours to move yet: looking again at once would find the same. */
+  readonly leftAlone: number
 }
 
 export const look = async (session: Session, { takeLeases, ...want }: LookFor): Promise<Looked> => {
   const found = await session.store.claim({ ...want, dueLimit: DUE_LIMIT, now: null })
   for (const task of found.leased) session.events.claimed(task)
-  const moved = await settleOverdue(session, found.due, want.workerId, takeLeases)
-  return { ...found, moreDue: found.due.length === DUE_LIMIT && moved > 0 }
+  const moved = await settleOverdue(session, found.due, want.workerId, takeLeases).catch((error: unknown) => {
+    // What was leased must not be lost with the error: the next look meets whatever it was again.
+    if (found.leased.length === 0) throw error
+    return 0
+  })
+  return { ...found, moreDue: found.due.length === DUE_LIMIT && moved > 0, leftAlone: found.due.length - moved }
 }
 
 /** How many were moved. One that somebody else moved meanwhile is none of our business any more. */

@@ -1,0 +1,111 @@
+/** Time that stands still until a test moves it, and chance that comes out the same every time. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Instant } from '../core/task.ts'
+import type { Cancel, Clock, Random } from '../runtime/clock.ts'
+
+export interface FakeClockOptions {
+  /** Where time begins. */
+  readonly now?: Instant
+  /** Of `random`: the same seed, the same numbers. */
+  readonly seed?: number
+}
+
+interface Timer {
+  readonly at: number
+  /** Timers of one instant fire in the order in which they were set. */
+  readonly n: number
+  readonly tick: () => void
+}
+
+const START: Instant = Date.UTC(2026, 0, 28, 12)
+/** Turns of the event loop without anybody asking for the time: then nothing goes on any more. */
+const QUIET_TURNS = 4
+/** Whoever is still busy after so many turns will be for ever. */
+const MOST_TURNS = 100_000
+
+/** `connect('memory:', { clock, random: clock.random })`: then `advance` is the only thing that makes time pass. */
+export class FakeClock implements Clock {
+  readonly random: Random
+  readonly #started: Instant
+  readonly #timers = new Set<Timer>()
+  #elapsed = 0
+  #n = 0
+  /** Grows whenever somebody uses the clock: the runtime does, whatever it does. */
+  #uses = 0
+
+  constructor({ now = START, seed = 1 }: FakeClockOptions = {}) {
+    this.#started = now
+    this.random = seededRandom(seed)
+  }
+
+  wall(): Instant {
+    this.#uses++
+    return this.#started + this.#elapsed
+  }
+
+  mono(): number {
+    this.#uses++
+    return this.#elapsed
+  }
+
+  after(delay: number, tick: () => void): Cancel {
+    this.#uses++
+    const timer: Timer = { at: this.#elapsed + Math.max(0, delay), n: ++this.#n, tick }
+    this.#timers.add(timer)
+    return () => this.#timers.delete(timer)
+  }
+
+  /** Timers that have been set and have not fired. */
+  get pendingTimers(): number {
+    return this.#timers.size
+  }
+
+  /** Moves time on: each timer fires at its own instant, and what it starts has come to rest before the next one fires. */
+  async advance(milliseconds: number): Promise<void> {
+    if (!(milliseconds >= 0)) throw new RangeError(`time only goes forward, not by ${milliseconds} ms`)
+    const end = this.#elapsed + milliseconds
+    await this.settle()
+    for (let timer = this.#next(end); timer !== undefined; timer = this.#next(end)) {
+      this.#timers.delete(timer)
+      this.#elapsed = Math.max(this.#elapsed, timer.at)
+      timer.tick()
+      await this.settle()
+    }
+    this.#elapsed = end
+  }
+
+  advanceTo(instant: Instant): Promise<void> {
+    return this.advance(instant - this.#started - this.#elapsed)
+  }
+
+  /** Lets everything happen that needs no time: promises, and the turns of the event loop by which the runtime batches. */
+  async settle(): Promise<void> {
+    let quiet = 0
+    for (let turn = 0; quiet < QUIET_TURNS; turn++) {
+      if (turn === MOST_TURNS) throw new Error('something never comes to rest, though no time passes')
+      const before = this.#uses
+      await nextTurn()
+      quiet = this.#uses === before ? quiet + 1 : 0
+    }
+  }
+
+  #next(end: number): Timer | undefined {
+    let next: Timer | undefined
+    for (const timer of this.#timers) {
+      if (timer.at <= end && (next === undefined || timer.at < next.at || (timer.at === next.at && timer.n < next.n)))
+        next = timer
+    }
+    return next
+  }
+}
+
+/** Mulberry32: small, quick, and good enough to roll dice with. */
+export const seededRandom = (seed: number): Random => {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}

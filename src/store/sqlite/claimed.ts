@@ -4,7 +4,9 @@ import { decodeOptions, type Row } from './rows.ts'
 
 const NUMBERS = ['key', 'priority', 'available_at', 'expires_at', 'created_at', 'revision', 'attempts', 'retry_count', 'reschedule_count', 'replay_count'] as const
 const WIDTH = NUMBERS.length
-export const CLAIMED_COLUMNS = `${NUMBERS.join(', ')}, id, input, type, idempotency_key, last_error, options`
+/** Texts of a task that most have not. */
+const RARE = 4
+export const CLAIMED_COLUMNS = `${NUMBERS.join(', ')}, id, input, type, idempotency_key, last_error, options, replayed_as`
 
 export interface Claimed {
   /** WIDTH per task; NaN stands for null. */
@@ -13,7 +15,7 @@ export interface Claimed {
   readonly texts: readonly string[]
   /** One for all, or one each. */
   readonly types: string | readonly string[]
-  /** Key, last error and options of each task; null when no task has any. */
+  /** Key, last error, options and replayed-as of each task; null when no task has any. */
   readonly rare: readonly (string | null)[] | null
 }
 
@@ -32,8 +34,9 @@ export const packClaimed = (rows: readonly Row[]): Claimed => {
     const key = row[WIDTH + 3] as string | null
     const lastError = row[WIDTH + 4] as string | null
     const options = row[WIDTH + 5] as string | null
-    rare.push(key, lastError, options)
-    isPlain &&= key === null && lastError === null && options === null
+    const replayedAs = row[WIDTH + 6] as string | null
+    rare.push(key, lastError, options, replayedAs)
+    isPlain &&= key === null && lastError === null && options === null && replayedAs === null
   }
   return { numbers, texts, types: isOneType ? types[0]! : types, rare: isPlain ? null : rare }
 }
@@ -57,8 +60,8 @@ const unpackOne = ({ numbers, texts, types, rare }: Claimed, i: number, { queue,
   const at = i * WIDTH
   const key = numbers[at]!
   const expiresAt = numbers[at + 3]!
-  const lastError = rare === null ? null : rare[i * 3 + 1]!
-  const options = decodeOptions(rare === null ? null : rare[i * 3 + 2]!)
+  const lastError = rare === null ? null : rare[i * RARE + 1]!
+  const options = decodeOptions(rare === null ? null : rare[i * RARE + 2]!)
   return {
     id: texts[i * 2]!,
     queue,
@@ -72,14 +75,14 @@ const unpackOne = ({ numbers, texts, types, rare }: Claimed, i: number, { queue,
     availableAt: numbers[at + 2]!,
     expiresAt: Number.isNaN(expiresAt) ? null : expiresAt,
     expiredAt: null,
-    idempotencyKey: rare === null ? null : rare[i * 3]!,
+    idempotencyKey: rare === null ? null : rare[i * RARE]!,
     attempts: numbers[at + 6]!,
     retryCount: numbers[at + 7]!,
     maxRetries: options.maxRetries,
     rescheduleCount: numbers[at + 8]!,
     maxReschedules: options.maxReschedules,
     replayCount: numbers[at + 9]!,
-    replayedAs: null,
+    replayedAs: rare === null ? null : rare[i * RARE + 3]!,
     replayOf: options.replayOf,
     retryPolicy: options.retryPolicy,
     timeout: options.timeout,

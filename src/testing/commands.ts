@@ -1,0 +1,218 @@
+/** What a model walk does next: any call of the contract, with whatever the dice say, now and then with old knowledge. */
+import { HoldfastError } from '../core/errors.ts'
+import type { KeyRecord } from '../core/idempotency.ts'
+import * as machine from '../core/machine.ts'
+import { newSubmission } from '../core/submission.ts'
+import type { Change, Instant, TaskRecord, TaskStatus } from '../core/task.ts'
+import { VIEWS, viewFilter } from '../core/views.ts'
+import type { Insertion, Page, Query, Removal, Renewal, Want } from '../store/store.ts'
+import type { Model } from './model.ts'
+import type { Random } from './random.ts'
+
+export type Command =
+  | { readonly do: 'insert'; readonly insertions: readonly Insertion[]; readonly now: Instant }
+  | { readonly do: 'claim'; readonly want: Want }
+  | { readonly do: 'commit'; readonly changes: readonly Change[] }
+  | { readonly do: 'renew'; readonly renewals: readonly Renewal[]; readonly now: Instant }
+  | { readonly do: 'remove'; readonly removals: readonly Removal[] }
+  | { readonly do: 'find'; readonly key: string }
+  | { readonly do: 'list'; readonly query: Query; readonly page: Page }
+  | { readonly do: 'count'; readonly query: Query; readonly cap: number; readonly now: Instant }
+
+/** What the walk knows when it chooses. */
+export interface Situation {
+  readonly random: Random
+  readonly model: Model
+  /** Records as the store handed them out, the latest of each task last: some are out of date by now. */
+  readonly seen: readonly TaskRecord[]
+  readonly step: number
+  readonly now: Instant
+}
+
+const QUEUES = ['default', 'mail'] as const
+const TYPES = ['a', 'b', 'c'] as const
+const KEYS = ['k1', 'k2', 'k3', 'k4'] as const
+const WORKERS = ['worker-1', 'worker-2'] as const
+
+export const nextCommand = (situation: Situation): Command => {
+  const { random, model } = situation
+  const roll = model.tasks.size === 0 ? 0 : random.below(100)
+  if (roll < 18) return inserting(situation)
+  if (roll < 40) return claiming(situation)
+  if (roll < 72) return committing(situation)
+  if (roll < 82) return renewing(situation)
+  if (roll < 87) return removing(situation)
+  if (roll < 90) return { do: 'find', key: random.pick(KEYS) }
+  if (roll < 95) return listing(situation)
+  return { do: 'count', query: anyQuery(situation), cap: random.pick([0, 3, 1_000]), now: situation.now }
+}
+
+// ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const several = <T>(random: Random, most: number, make: (i: number) => T): T[] =>
+  Array.from({ length: 1 + random.below(most) }, (_, i) => make(i))
+
+const inserting = ({ random, model, step, now }: Situation): Command => ({
+  do: 'insert',
+  now,
+  insertions: several(random, 4, (i) => {
+    const taken = random.chance(0.1) ? random.pick([...model.tasks.keys()]) : undefined
+    return insertion(random, taken ?? newId(random, step, i), `submit-${step}.${i}`, now)
+  }),
+})
+
+/** Not in the order of time, so that no store gets by with the order of insertion. */
+const newId = (random: Random, step: number, i: number): string =>
+  `0190${random.below(0x10000).toString(16).padStart(4, '0')}-0000-7000-8000-${(step * 100 + i).toString(16).padStart(12, '0')}`
+
+const insertion = (random: Random, id: string, op: string, now: Instant): Insertion => {
+  const key = random.chance(0.3) ? random.pick(KEYS) : undefined
+  const input = { text: JSON.stringify({ dice: random.below(1_000) }), encoding: 'json' as const }
+  const { task: fresh } = newSubmission(
+    random.pick(TYPES),
+    input,
+    {
+      queue: random.pick(QUEUES),
+      priority: random.pick([-1, 0, 0, 1]),
+      delay: { milliseconds: random.pick([0, 0, 0, 30, 400]) },
+      maxRetries: random.pick([0, 1, 3, null]),
+      maxReschedules: random.pick([0, 1, null]),
+      ...(random.chance(0.3) ? { ttl: { milliseconds: random.below(900) } } : null),
+      ...(random.chance(0.3) ? { tags: { color: random.pick(['red', 'blue']) } } : null),
+      ...(key === undefined ? null : { idempotencyKey: key }),
+    },
+    { now, id, op, by: 'walk' },
+  )
+  if (key === undefined) return { task: fresh }
+  const record: KeyRecord = {
+    key,
+    taskId: id,
+    hash: op,
+    expiresAt: now + random.below(2_000),
+    exact: random.chance(0.5),
+  }
+  return { task: fresh, key: record }
+}
+
+const claiming = ({ random, step, now }: Situation): Command => ({
+  do: 'claim',
+  want: {
+    queue: random.pick(QUEUES),
+    types: random.pick([null, ['a'], ['a', 'c'], ['b', 'a', 'c']]),
+    limit: random.pick([0, 1, 1, 2, 5]),
+    workerId: random.pick(WORKERS),
+    op: `claim-${step}`,
+    leaseTtl: 50 + random.below(300),
+    dueLimit: random.pick([0, 1, 3, 100]),
+    now,
+  },
+})
+
+const committing = (situation: Situation): Command => {
+  const changes = several(situation.random, 3, (i) => change(situation, i)).filter((one) => one !== null)
+  return changes.length === 0 ? claiming(situation) : { do: 'commit', changes }
+}
+
+type Decide = (task: TaskRecord, actor: machine.Actor, random: Random) => Change | null
+
+const held = (task: TaskRecord) => ({ token: task.lease!.token })
+
+const DECISIONS: Readonly<Record<TaskStatus, readonly [Decide, ...Decide[]]>> = {
+  pending: [
+    (task, { now, op }, random) =>
+      machine.claim(task, { token: `${op}.1`, workerId: random.pick(WORKERS), leaseTtl: 50 + random.below(300), now }),
+    (task, actor) => machine.expire(task, actor),
+    (task, actor) => machine.cancel(task, actor, 'why not'),
+    (task, actor, random) => machine.overdue(task, actor, random.next()),
+  ],
+  running: [
+    (task, { now }, random) =>
+      machine.complete(task, held(task), { text: String(random.below(9)), encoding: 'json' }, now),
+    (task, { now }, random) =>
+      machine.fail(task, held(task), {
+        error: new Error('dice'),
+        permanent: random.chance(0.3),
+        now,
+        random: random.next(),
+      }),
+    (task, { now }, random) => machine.timeOut(task, held(task), 'timed out', now, random.next()),
+    (task, { now }, random) =>
+      machine.reschedule(task, held(task), { delay: random.below(300), extendExpiration: random.pick([0, 500]), now }),
+    (task, { now }) => machine.release(task, held(task), now),
+    (task, actor) => machine.cancel(task, actor),
+    (task, actor) => machine.retry(task, actor),
+    (task, actor, random) => machine.overdue(task, actor, random.next()),
+    (task, actor, random) => machine.overdue(task, actor, random.next()),
+  ],
+  completed: [(task, actor) => machine.archive(task, actor)],
+  failed: [
+    (task, actor) => machine.retry(task, actor),
+    (task, actor, random) => machine.replay(task, actor, random.pick([null, actor.now + 400])),
+    (task, actor) => machine.archive(task, actor),
+    (task, actor) => machine.archive(task, actor, '01900000-0000-7000-8000-00000000abcd'),
+  ],
+  cancelled: [(task, actor) => machine.retry(task, actor), (task, actor) => machine.archive(task, actor)],
+  expired: [(task, actor) => machine.archive(task, actor)],
+  archived: [(task, actor) => machine.unarchive(task, actor)],
+}
+
+const change = ({ random, seen, step, now }: Situation, i: number): Change | null => {
+  const record = someone(random, seen)
+  if (record === undefined) return null
+  try {
+    return random.pick(DECISIONS[record.status])(record, { now, by: 'walk', op: `move-${step}.${i}` }, random)
+  } catch (error) {
+    // The machine refused: nothing to write.
+    if (error instanceof HoldfastError) return null
+    throw error
+  }
+}
+
+/** Mostly a task as it is now, sometimes as it was. */
+const someone = (random: Random, seen: readonly TaskRecord[]): TaskRecord | undefined => {
+  const record = random.pick(seen)
+  return record === undefined || random.chance(0.2) ? record : seen.findLast(({ id }) => id === record.id)
+}
+
+const renewing = ({ random, seen, now }: Situation): Command => {
+  const holders = seen.filter(({ lease }) => lease !== null)
+  const renewals = several(random, 3, (): Renewal => {
+    const record = random.chance(0.9) ? someone(random, holders) : someone(random, seen)
+    const renewal = {
+      id: record?.id ?? 'none',
+      token: record?.lease?.token ?? 'none',
+      leaseTtl: 50 + random.below(300),
+    }
+    return random.chance(0.5) ? { ...renewal, progress: String(random.below(100)) } : renewal
+  })
+  return { do: 'renew', renewals, now }
+}
+
+const removing = ({ random, seen }: Situation): Command => {
+  const ended = seen.filter(({ status }) => status !== 'pending' && status !== 'running')
+  const removals = several(random, 2, (): Removal => {
+    const record = someone(random, ended.length > 0 ? ended : seen)
+    return { id: record?.id ?? 'none', revision: record?.revision ?? 1, endKey: random.chance(0.5) }
+  })
+  return { do: 'remove', removals }
+}
+
+// ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const listing = (situation: Situation): Command => {
+  const { random, model, now } = situation
+  const after = random.chance(0.5) ? random.pick([...model.tasks.keys()]) : undefined
+  const page: Page = { order: random.pick(['newest', 'oldest']), limit: random.pick([1, 5, 1_000]), now }
+  return { do: 'list', query: anyQuery(situation), page: after === undefined ? page : { ...page, after } }
+}
+
+const anyQuery = ({ random, now }: Situation): Query => ({
+  ...(random.chance(0.3) ? { queue: random.pick(QUEUES) } : null),
+  ...(random.chance(0.3) ? { type: random.pick(TYPES) } : null),
+  ...(random.chance(0.5) ? { views: several(random, 3, () => viewFilter(random.pick(VIEWS)!)) } : null),
+  ...(random.chance(0.2) ? { tag: { name: 'color', value: random.pick(['red', 'blue', 'green']) } } : null),
+  ...(random.chance(0.2) ? { workerId: random.pick(WORKERS) } : null),
+  ...(random.chance(0.2) ? { createdAfter: now - random.below(3_000) } : null),
+  ...(random.chance(0.2) ? { createdBefore: now - random.below(3_000) } : null),
+  ...(random.chance(0.2) ? { completedBefore: now - random.below(3_000) } : null),
+})

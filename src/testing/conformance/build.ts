@@ -1,0 +1,103 @@
+/** Builders and comparisons for the cases: tasks made by the core, small wants, records compared field for field. */
+import assert from 'node:assert/strict'
+import type { KeyRecord } from '../../core/idempotency.ts'
+import { newSubmission } from '../../core/submission.ts'
+import { applyChange, type Change, type Instant, type TaskRecord } from '../../core/task.ts'
+import type { Insertion, Look, Store, Want } from '../../store/store.ts'
+import { plain } from '../model.ts'
+
+/** When most cases begin. */
+export const NOW: Instant = 1_000
+export const LEASE_TTL = 500
+
+/** Ids in the order of their numbers. */
+export const idOf = (n: number): string => `01900000-0000-7000-8000-${n.toString(16).padStart(12, '0')}`
+
+export const task = (n: number, fields: Partial<TaskRecord> = {}): TaskRecord => {
+  const facts = { now: fields.createdAt ?? NOW, id: idOf(n), op: `submit-${n}`, by: 'client' }
+  const { task: fresh } = newSubmission(fields.type ?? 'email', { text: '{}', encoding: 'json' }, {}, facts)
+  return { ...fresh, ...fields }
+}
+
+/** A task under an idempotency key that lives for an hour and as long as the task, unless `life` says otherwise. */
+export const keyed = (
+  n: number,
+  key: string,
+  life: Partial<KeyRecord> = {},
+): Insertion & { readonly key: KeyRecord } => ({
+  task: task(n, { idempotencyKey: key }),
+  key: { key, taskId: idOf(n), hash: `hash-${n}`, expiresAt: NOW + 3_600_000, exact: false, ...life },
+})
+
+export type Decision = (task: TaskRecord) => Change | null
+
+/** The record after these moves, as the machine alone makes it. */
+export const moved = (start: TaskRecord, ...decisions: readonly Decision[]): TaskRecord =>
+  decisions.reduce((record, decide) => applyChange(record, decide(record)!), start)
+
+let looks = 0
+
+/** Every look has an op of its own, as every call of the runtime has. */
+export const want = (fields: Partial<Want> = {}): Want => ({
+  queue: 'default',
+  types: null,
+  limit: 10,
+  workerId: 'worker-1',
+  op: `look-${++looks}`,
+  leaseTtl: LEASE_TTL,
+  dueLimit: 10,
+  now: NOW,
+  ...fields,
+})
+
+export const insert = async (store: Store, ...tasks: readonly TaskRecord[]): Promise<void> => {
+  const inserted = await store.insert(
+    tasks.map((record) => ({ task: record })),
+    { now: NOW },
+  )
+  assert.deepEqual(
+    inserted.map(({ outcome }) => outcome),
+    tasks.map(() => 'created'),
+  )
+}
+
+/** Leases what a look with these wishes finds; exactly one task. */
+export const claimOne = async (store: Store, fields: Partial<Want> = {}): Promise<TaskRecord> => {
+  const { leased } = await store.claim(want(fields))
+  assert.equal(leased.length, 1, 'the look should lease one task')
+  return leased[0]!
+}
+
+export const stored = async (store: Store, id: string): Promise<TaskRecord> => {
+  const [record] = await store.get([id])
+  assert.ok(record, `task ${id} should be there`)
+  return record
+}
+
+export const withoutHistory = (record: TaskRecord): TaskRecord => ({ ...plain(record), history: [] })
+
+export const same = (actual: TaskRecord | null | undefined, expected: TaskRecord): void => {
+  assert.ok(actual, `task ${expected.id} should be there`)
+  assert.deepEqual(plain(actual), plain(expected))
+}
+
+/** Decides on the stored record, writes, and compares what is stored then with what the machine says. */
+export const commitAndCompare = async (store: Store, id: string, decide: Decision): Promise<TaskRecord> => {
+  const before = await stored(store, id)
+  const change = decide(before)
+  assert.ok(change, 'the machine should have something to write')
+  assert.deepEqual(await store.commit([change]), ['written'])
+  const after = await stored(store, id)
+  same(after, applyChange(before, change))
+  return after
+}
+
+export const idsOf = (tasks: readonly TaskRecord[]): string[] => tasks.map(({ id }) => id)
+
+export const ids = (...numbers: readonly number[]): string[] => numbers.map(idOf)
+
+export const leasedIds = async (store: Store, fields: Partial<Want> = {}): Promise<string[]> =>
+  idsOf((await store.claim(want(fields))).leased)
+
+export const lookOnly = (store: Store, fields: Partial<Want> = {}): Promise<Look> =>
+  store.claim(want({ limit: 0, ...fields }))

@@ -1,0 +1,158 @@
+/** Every move of the machine to every status it can lead to, as stories that a store must be able to write down. */
+
+import { PermanentError } from '../../core/failure.ts'
+import * as machine from '../../core/machine.ts'
+import type { Change, Instant, TaskRecord } from '../../core/task.ts'
+import { commitAndCompare, type Decision, insert, LEASE_TTL, moved, NOW, task } from './build.ts'
+import type { Case } from './case.ts'
+
+export interface Story {
+  /** What happens to the task, to be read after "a task that". */
+  readonly name: string
+  readonly start?: Partial<TaskRecord>
+  readonly moves: readonly Decision[]
+}
+
+const holder = (record: TaskRecord) => ({ token: record.lease!.token })
+const operator = (now: Instant) => ({ now, by: 'operator', op: `call-${now}` })
+const json = (value: unknown) => ({ text: JSON.stringify(value), encoding: 'json' as const })
+
+export const claimAt =
+  (now: Instant): Decision =>
+  (record) =>
+    machine.claim(record, { token: `claim-${now}.1`, workerId: 'worker-1', leaseTtl: LEASE_TTL, now })
+
+export const completeAt =
+  (now: Instant): Decision =>
+  (record) =>
+    machine.complete(record, holder(record), json({ done: true }), now)
+
+export const failAt =
+  (now: Instant, error: unknown = new Error('no answer')): Decision =>
+  (record) =>
+    machine.fail(record, holder(record), { error, permanent: error instanceof PermanentError, now, random: 0.5 })
+
+export const releaseAt =
+  (now: Instant): Decision =>
+  (record) =>
+    machine.release(record, holder(record), now)
+
+export const rescheduleAt =
+  (now: Instant, delay = 60, extendExpiration = 0): Decision =>
+  (record) =>
+    machine.reschedule(record, holder(record), { delay, extendExpiration, now })
+
+export const cancelAt =
+  (now: Instant, reason?: string): Decision =>
+  (record) =>
+    machine.cancel(record, operator(now), reason)
+
+const loseLeaseAt =
+  (now: Instant): Decision =>
+  (record) =>
+    machine.loseLease(record, 'worker-2', now, 0.25)
+
+const timeOutAt =
+  (now: Instant): Decision =>
+  (record) =>
+    machine.timeOut(record, holder(record), 'timed out after 50ms', now, 0.75)
+
+const by =
+  (move: (record: TaskRecord, actor: machine.Actor) => Change | null, now: Instant): Decision =>
+  (record) =>
+    move(record, operator(now))
+
+const claimed = claimAt(NOW + 10)
+const asked = cancelAt(NOW + 20, 'not wanted any more')
+const broken = failAt(NOW + 30, new PermanentError('no such user'))
+const LAPSED = NOW + 10 + LEASE_TTL
+
+export const stories: readonly Story[] = [
+  { name: 'completes', moves: [claimed, completeAt(NOW + 30)] },
+  {
+    name: 'completes with bytes',
+    moves: [
+      claimed,
+      (record) => machine.complete(record, holder(record), { text: 'AP8=', encoding: 'base64' }, NOW + 30),
+    ],
+  },
+  {
+    name: 'fails, is retried and completes',
+    moves: [claimed, failAt(NOW + 30), claimAt(NOW + 900), completeAt(NOW + 910)],
+  },
+  { name: 'fails for good', moves: [claimed, broken] },
+  { name: 'fails with no retries left', start: { maxRetries: 0 }, moves: [claimed, failAt(NOW + 30)] },
+  { name: 'fails after it was asked to stop', moves: [claimed, asked, failAt(NOW + 30)] },
+  { name: 'completes after it was asked to stop', moves: [claimed, asked, completeAt(NOW + 30)] },
+  { name: 'loses its lease', moves: [claimed, loseLeaseAt(LAPSED)] },
+  { name: 'loses its lease with no retries left', start: { maxRetries: 0 }, moves: [claimed, loseLeaseAt(LAPSED)] },
+  { name: 'loses its lease after it was asked to stop', moves: [claimed, asked, loseLeaseAt(LAPSED)] },
+  { name: 'times out', moves: [claimed, timeOutAt(NOW + 60)] },
+  { name: 'times out with no retries left', start: { maxRetries: 0 }, moves: [claimed, timeOutAt(NOW + 60)] },
+  { name: 'times out after it was asked to stop', moves: [claimed, asked, timeOutAt(NOW + 60)] },
+  { name: 'sleeps twice', moves: [claimed, rescheduleAt(NOW + 30), claimAt(NOW + 100), rescheduleAt(NOW + 110, 0)] },
+  {
+    name: 'sleeps and extends its expiry',
+    start: { expiresAt: NOW + 5_000 },
+    moves: [claimed, rescheduleAt(NOW + 30, 60, 7_000)],
+  },
+  { name: 'sleeps once too often', start: { maxReschedules: 0 }, moves: [claimed, rescheduleAt(NOW + 30)] },
+  { name: 'wants to sleep after it was asked to stop', moves: [claimed, asked, rescheduleAt(NOW + 30)] },
+  { name: 'is given back', moves: [claimed, releaseAt(NOW + 30)] },
+  { name: 'is given back after it was asked to stop', moves: [claimed, asked, releaseAt(NOW + 30)] },
+  { name: 'expires', start: { expiresAt: NOW + 5 }, moves: [by(machine.expire, NOW + 5)] },
+  { name: 'is cancelled before it ran', moves: [cancelAt(NOW + 5, 'a "reason"')] },
+  { name: 'is cancelled and retried', moves: [cancelAt(NOW + 5), by(machine.retry, NOW + 6)] },
+  { name: 'fails for good and is retried', moves: [claimed, broken, by(machine.retry, NOW + 40)] },
+  { name: 'is taken away by an operator', moves: [claimed, by(machine.retry, NOW + 40)] },
+  {
+    name: 'is taken away with no retries left',
+    start: { maxRetries: 0 },
+    moves: [claimed, by(machine.retry, NOW + 40)],
+  },
+  { name: 'is taken away after it was asked to stop', moves: [claimed, asked, by(machine.retry, NOW + 40)] },
+  { name: 'is replayed', start: { expiresAt: NOW + 5_000 }, moves: [claimed, broken, by(machine.replay, NOW + 40)] },
+  {
+    name: 'is replayed with a new expiry',
+    moves: [claimed, broken, (record) => machine.replay(record, operator(NOW + 40), NOW + 9_000)],
+  },
+  { name: 'completes and is archived', moves: [claimed, completeAt(NOW + 30), by(machine.archive, NOW + 40)] },
+  {
+    name: 'completes, is archived and brought back',
+    moves: [claimed, completeAt(NOW + 30), by(machine.archive, NOW + 40), by(machine.unarchive, NOW + 50)],
+  },
+  {
+    name: 'is replayed as a new task, brought back and replayed again',
+    moves: [
+      claimed,
+      broken,
+      (record) => machine.archive(record, operator(NOW + 40), '01900000-0000-7000-8000-0000000000ff'),
+      by(machine.unarchive, NOW + 50),
+      by(machine.replay, NOW + 60),
+      claimAt(NOW + 70),
+    ],
+  },
+  {
+    name: 'is cancelled, archived and brought back',
+    moves: [cancelAt(NOW + 5), by(machine.archive, NOW + 6), by(machine.unarchive, NOW + 7)],
+  },
+  {
+    name: 'expires, is archived and brought back',
+    moves: [by(machine.expire, NOW + 5), by(machine.archive, NOW + 6), by(machine.unarchive, NOW + 7)],
+  },
+]
+
+/** The task of every story as it ends: there is at least one of every status. */
+export const population: readonly TaskRecord[] = stories.map(({ start, moves }, i) =>
+  moved(task(i + 1, start), ...moves),
+)
+
+/** One case a story: after every move the store holds what the machine says, field for field, history and all. */
+export const moveCases: readonly Case[] = stories.map(({ name, start, moves }) => ({
+  name: `a task that ${name} is stored after every move as the machine made it`,
+  async run(store) {
+    const first = task(1, start)
+    await insert(store, first)
+    for (const decide of moves) await commitAndCompare(store, first.id, decide)
+  },
+}))

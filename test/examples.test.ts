@@ -1,0 +1,39 @@
+/** Every file under examples/ is run as its first line says. */
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, describe, expect, it } from 'vitest'
+
+const run = promisify(execFile)
+const folder = mkdtempSync(join(tmpdir(), 'holdfast-examples-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const example = async (name: string, ...args: string[]): Promise<string> => {
+  const { stdout } = await run(process.execPath, [join('examples', name), ...args], { env: { ...process.env, NO_COLOR: '1' } })
+  return stdout
+}
+
+describe('the examples do what they say', () => {
+  it('[N01][N02][I13] quick-start sleeps on a rate limit, then completes, and shows its history', async () => {
+    const said = await example('quick-start.ts', `sqlite:${join(folder, 'quick.db')}`)
+    expect(said).toMatch(/ended with 200/)
+    expect(said).toMatch(/1\. submit → pending[\s\S]*3\. reschedule → pending[\s\S]*5\. complete → completed/)
+  })
+
+  it('transaction commits a row and its task together, and neither on rollback', async () => {
+    const said = await example('transaction.ts', join(folder, 'shop.db'))
+    expect(said).toBe('refused: a negative order\n1 orders, 1 receipts to send\n')
+  })
+
+  it('by-hand claims, renews and completes', async () => {
+    expect(await example('by-hand.ts', `sqlite:${join(folder, 'hand.db')}`)).toMatch(/resize is completed { width: 640, fence: 1 }/)
+  })
+
+  it('[I13][I14] rate-limits shows a breaker, a retry and a time window', async () => {
+    expect(await example('rate-limits.ts')).toBe(
+      'charge { charged: true } after 4 attempts\nrefund { refunded: true } after 2 attempts\ntrade { traded: true } after 2 attempts\n',
+    )
+  })
+})

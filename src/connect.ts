@@ -36,7 +36,7 @@ export const connect = async (address: string | Store = process.env['HOLDFAST_UR
   const time = new StoreTime(store, clock)
   await time.anchor()
   const name = options.name ?? `${hostname()}/${process.pid}`
-  return new Client({ store, clock, random, time, events: new Events(), logger, name, maxPayload }, options.retention)
+  return new Client({ store, clock, random, time, events: new Events(logger), logger, name, maxPayload }, options.retention)
 }
 
 const openStore = async (address: string, options: ConnectOptions, logger: Logger, clock: Clock): Promise<Store> => {

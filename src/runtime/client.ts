@@ -265,6 +265,7 @@ export class Client {
     this.#closed = true
     await Promise.all([...this.#workers].map((worker) => worker.stop()))
     this.#waiting.close()
+    this.#session.events.close()
     await this.#session.store.close()
   }
 

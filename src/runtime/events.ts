@@ -1,6 +1,7 @@
 /** This process's moves, told to whoever listens. */
 import { Task } from '../core/snapshot.ts'
 import { applyChange, type Change, type Instant, type TaskRecord, type TaskStatus } from '../core/task.ts'
+import type { Logger } from './logger.ts'
 
 export interface MoveEvent {
   readonly move: string
@@ -15,6 +16,19 @@ type Listener = (event: MoveEvent) => void
 
 export class Events {
   readonly #listeners = new Set<Listener>()
+  /** Aborts when the client is closed: loops over its events end. */
+  readonly #closing = new AbortController()
+
+  readonly #logger: Logger
+
+  constructor(logger: Logger) {
+    this.#logger = logger
+  }
+
+  close(): void {
+    this.#closing.abort()
+    this.#listeners.clear()
+  }
 
   /** Costs nothing while nobody listens. */
   moved(before: TaskRecord, change: Change): void {
@@ -32,7 +46,19 @@ export class Events {
 
   #tell({ move, at, by }: { move: string; at: Instant; by: string }, from: TaskStatus | null, after: TaskRecord): void {
     const event: MoveEvent = { move, at, by, from, task: new Task(after) }
-    for (const listener of this.#listeners) listener(event)
+    for (const listener of this.#listeners) this.#call(listener, event)
+  }
+
+  /** The move is written, whatever a listener makes of it. */
+  #call(listener: Listener, event: MoveEvent): void {
+    try {
+      listener(event)
+    } catch (error) {
+      this.#logger.error(`a listener threw: ${error instanceof Error ? error.message : String(error)}`, {
+        task: event.task.id,
+        move: event.move,
+      })
+    }
   }
 
   on(listener: Listener): () => void {
@@ -40,24 +66,36 @@ export class Events {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Moves from now on, until `signal` aborts or the loop is left. */
-  async *stream(signal?: AbortSignal): AsyncGenerator<MoveEvent, void, undefined> {
+  /** Moves from now on (not only from the first turn of the loop), until `asked` aborts, the client is closed, or the loop is left. */
+  stream(asked?: AbortSignal): AsyncGenerator<MoveEvent, void, undefined> {
     const waiting: MoveEvent[] = []
     let ring = (): void => {}
     const stop = this.on((event) => {
       waiting.push(event)
       ring()
     })
-    const wake = (): void => ring()
-    signal?.addEventListener('abort', wake)
-    try {
-      while (!signal?.aborted) {
-        while (waiting.length > 0) yield waiting.shift()!
-        if (!signal?.aborted) await new Promise<void>((done) => (ring = done))
-      }
-    } finally {
-      stop()
-      signal?.removeEventListener('abort', wake)
+    const signal = asked === undefined ? this.#closing.signal : AbortSignal.any([asked, this.#closing.signal])
+    return tell(waiting, signal, (wake) => (ring = wake), stop)
+  }
+}
+
+async function* tell(
+  waiting: MoveEvent[],
+  signal: AbortSignal,
+  onRing: (wake: () => void) => void,
+  stop: () => void,
+): AsyncGenerator<MoveEvent, void, undefined> {
+  let wake = (): void => {}
+  const rung = (): void => wake()
+  onRing(rung)
+  signal.addEventListener('abort', rung)
+  try {
+    while (!signal.aborted) {
+      while (waiting.length > 0) yield waiting.shift()!
+      if (!signal.aborted) await new Promise<void>((done) => (wake = done))
     }
+  } finally {
+    stop()
+    signal.removeEventListener('abort', rung)
   }
 }

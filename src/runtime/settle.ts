@@ -19,10 +19,19 @@ const FIRST_WAIT = 20
 const LONGEST_WAIT = 1_000
 
 /** The task after the move. Safe to repeat: a move that was written is found by its op. */
-export const settle = async (session: Session, start: TaskRecord, { op, moves, decide }: Decision): Promise<TaskRecord> => {
+export const settle = async (
+  session: Session,
+  start: TaskRecord,
+  { op, moves, decide }: Decision,
+): Promise<TaskRecord> => {
   let task = start
+  let tried: (() => void) | null = null
   for (let tries = 0; tries < TRIES; tries++) {
-    if (hasOp(task, op, moves)) return task
+    if (hasOp(task, op, moves)) {
+      // An earlier try was written and its reply lost: the move is told now.
+      tried?.()
+      return task
+    }
     const change = decide(task)
     if (change === null) return task
     const committed = await tryCommit(session, change)
@@ -30,10 +39,14 @@ export const settle = async (session: Session, start: TaskRecord, { op, moves, d
       session.events.moved(task, change)
       return applyChange(task, change)
     }
+    const before = task
+    tried = () => session.events.moved(before, change)
     if (committed === 'unclear') await pause(session.clock, waitBefore(tries, session))
     task = await read(session, task.id)
   }
-  throw new HoldfastError('STORE_CONFLICT', `task ${start.id} changed under every one of ${TRIES} tries`, { id: start.id })
+  throw new HoldfastError('STORE_CONFLICT', `task ${start.id} changed under every one of ${TRIES} tries`, {
+    id: start.id,
+  })
 }
 
 export const settleById = async (session: Session, id: string, decision: Decision): Promise<TaskRecord> =>
@@ -68,4 +81,5 @@ export const withPatience = async <T>(session: Session, call: () => Promise<T>):
   }
 }
 
-const waitBefore = (tries: number, { random }: Session): number => random() * Math.min(FIRST_WAIT * 2 ** tries, LONGEST_WAIT)
+const waitBefore = (tries: number, { random }: Session): number =>
+  random() * Math.min(FIRST_WAIT * 2 ** tries, LONGEST_WAIT)

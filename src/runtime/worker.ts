@@ -52,6 +52,7 @@ const LARGEST_CLAIM = 500
 /** Fetch ahead what would be started in this many milliseconds: modest, so that other workers find work too. */
 const AHEAD = 250
 const MOST_AHEAD = 1_000
+const A_SECOND = 1_000
 /** Endings not yet written before no more are started. */
 const MOST_UNWRITTEN = 4_000
 /** After the abort at shutdown, how long a handler may take to settle. */
@@ -82,6 +83,7 @@ export class Worker {
   #stoppedListeners: (() => void)[] = []
   #deadline = Number.POSITIVE_INFINITY
   #cancelDeadline: Cancel = () => {}
+  #cancelLetGo: Cancel | null = null
   #unsubscribe: Cancel = () => {}
 
   constructor(session: Session, client: Client, queues: Queues, retention: Retention | null, options: WorkerOptions) {
@@ -114,7 +116,7 @@ export class Worker {
       pollInterval: parseDuration(options.pollInterval ?? '2s', 'pollInterval'),
       types: () => [...this.#handlers.keys()],
       room: () => this.#room(),
-      deliver: (tasks) => this.#deliver(tasks),
+      deliver: (tasks, askedAt) => this.#deliver(tasks, askedAt),
       foundNothing: () => this.#checkIdle(),
       broken: (error) => this.#broken(error),
     })
@@ -188,9 +190,12 @@ export class Worker {
       await this.#untilSettled(timeout)
       this.#abortAll()
       await this.#untilSettled(ABORT_GRACE)
+      // What has not settled by now is left to lapse; what is being written is waited for.
+      this.#running.clear()
       while (this.#finisher.pending > 0 && this.#error === null) await new Promise<void>((done) => this.#idle.push(done))
       this.#unsubscribe()
       this.#cancelDeadline()
+      this.#cancelLetGo?.()
       this.#retention?.stop()
       this.#call(() => this.#hooks.onStop?.())
     }
@@ -235,14 +240,25 @@ export class Worker {
     return Math.min(Math.max(free, ahead) - held, LARGEST_CLAIM, this.#heartbeat.room)
   }
 
-  #deliver(tasks: readonly TaskRecord[]): void {
+  #deliver(tasks: readonly TaskRecord[], askedAt: number): void {
     if (tasks.length === 0) return
-    const claimedAt = this.#session.clock.mono()
-    const attempts = tasks.map((task) => new Attempt(task, this.#host, claimedAt))
+    const attempts = tasks.map((task) => new Attempt(task, this.#host, askedAt))
     if (this.#state !== 'started') return this.#release(attempts)
     this.#heartbeat.hold(attempts)
     for (const attempt of attempts) this.#waiting.push(attempt)
     this.#pump()
+    this.#letGoLater()
+  }
+
+  /** What was fetched ahead and then stands behind slow handlers goes back: an idle worker elsewhere may have it. */
+  #letGoLater(): void {
+    if (this.#cancelLetGo !== null || this.#waiting.length === 0) return
+    this.#cancelLetGo = this.#session.clock.after(A_SECOND, () => {
+      this.#cancelLetGo = null
+      const surplus = this.#waiting.length - this.#starts.within(A_SECOND)
+      if (surplus > 0) this.#release(this.#waiting.splice(-surplus))
+      this.#letGoLater()
+    })
   }
 
   #releasePaused(): void {
@@ -274,10 +290,10 @@ export class Worker {
     if (this.#state === 'started' && free > 0 && this.#waiting.length > 0 && this.#finisher.pending <= MOST_UNWRITTEN) {
       const turn = this.#waiting.splice(0, free)
       // Whose lease may be gone is not begun: given back if it is still ours, and the store says no if not.
-      const lost = turn.filter((attempt) => attempt.abortedFor !== null)
+      const lost = turn.filter((attempt) => attempt.abortedFor !== null || this.#heartbeat.isOverdue(attempt))
       if (lost.length > 0) {
         this.#release(lost)
-        this.#waiting.unshift(...turn.filter((attempt) => attempt.abortedFor === null))
+        this.#waiting.unshift(...turn.filter((attempt) => !lost.includes(attempt)))
         return this.#pumpSoon()
       }
       const now = this.#session.clock.mono()

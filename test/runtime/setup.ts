@@ -5,6 +5,8 @@ import { openMemory } from '../../src/store/memory/store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { FakeClock } from '../../src/testing/fake-clock.ts'
 
+type Through = (store: Store) => Store
+
 export interface Bench {
   readonly clock: FakeClock
   readonly store: Store
@@ -25,7 +27,11 @@ export const begin = async ({
   const clock = new FakeClock()
   const store = openMemory({ wall: () => clock.wall() })
   const clients: Client[] = []
-  const another: Bench['another'] = async ({ through: wrap = (one) => one, vanishes = false, ...more } = {}) => {
+  const another: Bench['another'] = async ({
+    through: wrap = (one: Store): Store => one,
+    vanishes = false,
+    ...more
+  } = {}) => {
     const client = await connect(wrap(keptOpen(store)), {
       clock,
       random: clock.random,

@@ -1,0 +1,43 @@
+/** `holdfast stats`: one row a queue, and the sum of them. */
+import type { QueueStats } from '../../index.ts'
+import { EXIT } from '../exit-codes.ts'
+import { type Column, err, out, outJson, statusStyle, table } from '../render.ts'
+import { type GlobalOptions, withClient } from '../session.ts'
+
+const COUNTS = [
+  'ready',
+  'scheduled',
+  'retrying',
+  'running',
+  'completed',
+  'failed',
+  'cancelled',
+  'expired',
+  'archived',
+] as const
+
+const COLUMNS: readonly Column<QueueStats>[] = [
+  { title: 'QUEUE', cell: ({ queue, paused }) => (paused ? `${queue} (paused)` : queue) },
+  ...COUNTS.map(
+    (name): Column<QueueStats> => ({
+      title: name.toUpperCase(),
+      cell: (row) => String(row[name]),
+      align: 'right',
+      style: (row) => (row[name] === 0 ? 'dim' : statusStyle(name)),
+    }),
+  ),
+]
+
+export const run = (_: readonly string[], options: GlobalOptions): Promise<number> =>
+  withClient(options, { create: false }, async (client) => {
+    const queues = [...(await client.stats())].sort((a, b) => (a.queue < b.queue ? -1 : 1))
+    if (options.json) outJson(queues)
+    else if (queues.length === 0) err('no queues yet')
+    else out(table(COLUMNS, queues.length === 1 ? queues : [...queues, total(queues)]).trimEnd())
+    return EXIT.ok
+  })
+
+const total = (queues: readonly QueueStats[]): QueueStats => {
+  const sum = (name: (typeof COUNTS)[number]): number => queues.reduce((so, queue) => so + queue[name], 0)
+  return { queue: 'total', paused: false, ...Object.fromEntries(COUNTS.map((name) => [name, sum(name)])) } as QueueStats
+}

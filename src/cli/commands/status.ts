@@ -1,0 +1,82 @@
+/** `holdfast status ID`, also `get`: the record, one fact a line, in the names of the source designs. */
+import type { Instant, Task } from '../../index.ts'
+import { EXIT } from '../exit-codes.ts'
+import { reasonOf } from '../reason.ts'
+import { instant, out, outJson, paint, printable, relative, shorten, statusStyle } from '../render.ts'
+import { type GlobalOptions, withClient } from '../session.ts'
+
+export const run = ([id]: readonly string[], options: GlobalOptions): Promise<number> =>
+  withClient(options, { create: false }, async (client) => {
+    const task = await client.get(id!)
+    if (options.json) outJson(task)
+    else {
+      const [now, queuePaused] = await Promise.all([client.now(), client.queue(task.queue).isPaused()])
+      const why = reasonOf(task, { now, queuePaused }).sentence
+      for (const [name, value] of [...facts(task, now), ['why', why] as const])
+        out(`${paint('dim', `${name}:`)} ${value}`)
+    }
+    return EXIT.ok
+  })
+
+type Fact = readonly [name: string, value: string]
+
+const facts = (task: Task, now: Instant): Fact[] => {
+  const { lease, lastError } = task
+  const when = (at: Instant): string => `${instant(at)} (${relative(at, now)})`
+  const maybe = (name: string, value: string | null | undefined): Fact[] =>
+    value === null || value === undefined ? [] : [[name, value]]
+  const at = (name: string, value: Instant | null): Fact[] => maybe(name, value === null ? null : when(value))
+  const tags = Object.entries(task.tags).map(([name, value]) => `${name}=${value}`)
+  return [
+    ['id', task.id],
+    ['type', task.type],
+    ['queue', task.queue],
+    ['status', statusText(task, now)],
+    ['priority', String(task.priority)],
+    ['attempts', String(task.attempts)],
+    ['retry_count', `${task.retryCount}, max_retries: ${task.maxRetries ?? 'unlimited'}`],
+    ['reschedule_count', `${task.rescheduleCount}, max_reschedules: ${task.maxReschedules ?? 'unlimited'}`],
+    ...(task.replayCount === 0 ? [] : [['replay_count', String(task.replayCount)] as const]),
+    ...maybe('replay_of', task.replayOf),
+    ...maybe('replayed_as', task.replayedAs),
+    ['created_at', when(task.createdAt)],
+    ['available_at', when(task.availableAt)],
+    ['expires_at', task.expiresAt === null ? 'never' : when(task.expiresAt)],
+    ...at('expired_at', task.expiredAt),
+    ...at('started_at', task.startedAt),
+    ...at('completed_at', task.completedAt),
+    ...at('cancel_requested_at', task.cancelRequestedAt),
+    ...maybe('lease', lease === null ? null : `${printable(lease.workerId)} until ${when(lease.expiresAt)}`),
+    ...maybe('idempotency_key', task.idempotencyKey === null ? null : printable(task.idempotencyKey)),
+    ...maybe('schedule_id', task.scheduleId),
+    ...maybe('tags', tags.length === 0 ? null : printable(tags.join(', '))),
+    ...maybe(
+      'last_error',
+      lastError === null
+        ? null
+        : `${printable(`${lastError.name}: ${lastError.message}`)} (attempt ${lastError.attempt}, ${when(lastError.at)})`,
+    ),
+    ...maybe('progress', task.progress === null ? null : payload(task.progress)),
+    ['input', payload(task.input)],
+    ...(task.status === 'completed' || task.output !== null ? [['output', payload(task.output)] as const] : []),
+    ['revision', String(task.revision)],
+  ]
+}
+
+/** The stored status, and the view where that says more: `pending (retrying)`. */
+const statusText = (task: Task, now: Instant): string => {
+  const view = task.viewAt(now)
+  const told =
+    task.status === 'archived'
+      ? `archived (was ${task.archivedFrom})`
+      : view === task.status
+        ? view
+        : `${task.status} (${view})`
+  const style = statusStyle(view)
+  return style === null ? told : paint(style, told)
+}
+
+const LONGEST_PAYLOAD = 2_000
+
+const payload = (value: unknown): string =>
+  value instanceof Uint8Array ? `${value.byteLength} bytes` : shorten(printable(JSON.stringify(value)), LONGEST_PAYLOAD)

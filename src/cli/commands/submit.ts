@@ -1,0 +1,76 @@
+/** `holdfast submit`: words to a task. Refuses everything that can be refused before a store is made. */
+import { connect, type Duration, HoldfastError, type SubmitOptions } from '../../index.ts'
+import { EXIT } from '../exit-codes.ts'
+import { inputValue, instantText, integer, limit, tags } from '../input.ts'
+import { err, out, outJson } from '../render.ts'
+import { type GlobalOptions, withClient } from '../session.ts'
+
+interface Options extends GlobalOptions {
+  readonly type?: string
+  readonly input?: string
+  readonly queue?: string
+  readonly priority?: string
+  readonly ttl?: Duration
+  readonly expiresAt?: string
+  readonly at?: string
+  readonly delay?: Duration
+  readonly maxRetries?: string
+  readonly maxReschedules?: string
+  readonly timeout?: string
+  readonly key?: string
+  readonly tag?: readonly string[]
+}
+
+export const run = async (_: readonly string[], options: Options): Promise<number> => {
+  const type = required(options.type, '-t, --type')
+  const text = required(options.input, '-i, --input')
+  const wishes = submitOptions(options)
+  const input = await inputValue(text)
+  await rehearse(type, input, wishes)
+  return withClient(options, { create: true }, async (client) => {
+    const task = await client.submit(type, input, wishes)
+    if (options.json) outJson(task)
+    else {
+      out(task.id)
+      if (task.deduplicated)
+        err(`the key '${options.key}' was used before: this is the task that it made (${task.status})`)
+    }
+    return EXIT.ok
+  })
+}
+
+const required = (value: string | undefined, flag: string): string => {
+  if (value !== undefined) return value
+  throw new HoldfastError('INVALID_OPTION', `${flag} is required`, { field: flag })
+}
+
+/** On a store that is thrown away: a refused task must not leave a new, empty store behind. */
+const rehearse = async (type: string, input: unknown, wishes: SubmitOptions): Promise<void> => {
+  const client = await connect('memory:')
+  try {
+    await client.submit(type, input, wishes)
+  } finally {
+    await client.close()
+  }
+}
+
+const submitOptions = (options: Options): SubmitOptions => ({
+  ...given('queue', options.queue),
+  ...given('priority', options.priority, integer),
+  ...given('ttl', options.ttl),
+  ...given('expiresAt', options.expiresAt, instantText),
+  ...given('at', options.at, instantText),
+  ...given('delay', options.delay),
+  ...given('maxRetries', options.maxRetries, limit),
+  ...given('maxReschedules', options.maxReschedules, limit),
+  ...given('timeout', options.timeout, (text) => (text.toLowerCase() === 'none' ? null : text)),
+  ...given('idempotencyKey', options.key),
+  ...given('tags', options.tag, tags),
+})
+
+/** An option that was not given is not there, rather than undefined. */
+const given = <Given, Value = Given>(
+  name: string,
+  value: Given | undefined,
+  read?: (value: Given) => Value,
+): Record<string, unknown> => (value === undefined ? {} : { [name]: read === undefined ? value : read(value) })

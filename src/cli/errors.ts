@@ -1,0 +1,45 @@
+/** From whatever was thrown to words on standard error and an exit code. */
+import { CODES, type Code, HoldfastError } from '../index.ts'
+import { EXIT_CODES, type ExitCode } from './exit-codes.ts'
+import { err, paint, printable } from './render.ts'
+
+export interface ErrorFacts {
+  readonly code: Code
+  readonly message: string
+  readonly fix: string
+}
+
+export const asHoldfastError = (thrown: unknown): HoldfastError =>
+  thrown instanceof HoldfastError
+    ? thrown
+    : new HoldfastError('INTERNAL', thrown instanceof Error ? thrown.message : String(thrown), {}, thrown)
+
+export const errorFacts = ({ code, message }: HoldfastError): ErrorFacts => ({
+  code,
+  message,
+  fix: FIXES[code] ?? CODES[code].fix,
+})
+
+/** Where the API's advice would not help somebody at a shell. */
+const FIXES: Readonly<Partial<Record<Code, string>>> = {
+  STORE_NOT_FOUND: 'Check --url or HOLDFAST_URL; submit, worker and demo make a store when there is none.',
+  NO_HANDLER: 'Export handlers from the module: see `holdfast worker --help`.',
+  TASK_NOT_FOUND: 'Check the id and the store (--url or HOLDFAST_URL); delete, prune or retention may have removed it.',
+}
+
+export const exitCodeOf = (thrown: unknown): ExitCode => EXIT_CODES[asHoldfastError(thrown).code]
+
+/** On standard error: two lines for people, one object with --json. */
+export const report = (thrown: unknown, json: boolean): ExitCode => {
+  const error = asHoldfastError(thrown)
+  const { code, message, fix } = errorFacts(error)
+  if (json) err(JSON.stringify({ error: { code, message, fix } }))
+  else {
+    err(`${paint('red', 'error', process.stderr)}: ${printable(message)} ${paint('dim', `(${code})`, process.stderr)}`)
+    err(`  ${fix}`)
+    const { cause, details } = error
+    const isSomebodysCode = code === 'INTERNAL' || details['field'] === 'MODULE'
+    if (isSomebodysCode && cause instanceof Error && cause.stack !== undefined) err(cause.stack)
+  }
+  return EXIT_CODES[code]
+}

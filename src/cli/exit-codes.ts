@@ -1,0 +1,60 @@
+/** What a shell learns from us: one number for every error code. docs/cli.md is printed from these tables. */
+import type { Code } from '../index.ts'
+
+export const EXIT = { ok: 0, internal: 1, badInput: 2, notFound: 3, refused: 4, store: 5, interrupted: 130 } as const
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
+
+export const EXIT_MEANINGS: Readonly<Record<ExitCode, string>> = {
+  0: 'Done.',
+  1: 'A fault in Holdfast or in the code that it was given; `demo`: the sums do not match.',
+  2: 'Bad input: an option, an argument or a payload. Nothing was written.',
+  3: 'There is no such task.',
+  4: 'The state of the task or its queue does not allow it, or somebody else was first.',
+  5: 'The store cannot be used: not there, not reachable, locked, full, read-only, damaged or too new.',
+  130: 'Stopped by SIGINT before it was done.',
+}
+
+export const EXIT_CODES = {
+  INVALID_TASK: EXIT.badInput,
+  INVALID_OPTION: EXIT.badInput,
+  INVALID_DURATION: EXIT.badInput,
+  INVALID_WORKER_ID: EXIT.badInput,
+  PAYLOAD_TOO_LARGE: EXIT.badInput,
+  OUTPUT_INVALID: EXIT.badInput,
+  NO_HANDLER: EXIT.badInput,
+  TASK_NOT_FOUND: EXIT.notFound,
+  ALREADY_EXISTS: EXIT.refused,
+  IDEMPOTENCY_CONFLICT: EXIT.refused,
+  TASK_NOT_CLAIMED: EXIT.refused,
+  TASK_ALREADY_CLAIMED: EXIT.refused,
+  TASK_NOT_AVAILABLE: EXIT.refused,
+  TASK_EXPIRED: EXIT.refused,
+  TASK_COMPLETED: EXIT.refused,
+  TASK_FAILED: EXIT.refused,
+  TASK_CANCELLED: EXIT.refused,
+  TASK_ARCHIVED: EXIT.refused,
+  TASK_NOT_TERMINAL: EXIT.refused,
+  WRONG_WORKER: EXIT.refused,
+  STALE_LEASE: EXIT.refused,
+  CANNOT_CANCEL: EXIT.refused,
+  CANNOT_EXPIRE: EXIT.refused,
+  CANNOT_RETRY: EXIT.refused,
+  CANNOT_REPLAY: EXIT.refused,
+  CANNOT_UNARCHIVE: EXIT.refused,
+  MAX_ATTEMPTS_REACHED: EXIT.refused,
+  QUEUE_PAUSED: EXIT.refused,
+  WAIT_TIMEOUT: EXIT.refused,
+  STORE_CONFLICT: EXIT.refused,
+  STORE_CLOSED: EXIT.store,
+  STORE_UNAVAILABLE: EXIT.store,
+  STORE_BUSY: EXIT.store,
+  STORE_FULL: EXIT.store,
+  STORE_READ_ONLY: EXIT.store,
+  STORE_CORRUPT: EXIT.store,
+  STORE_NOT_FOUND: EXIT.store,
+  STORE_IDENTITY_CHANGED: EXIT.store,
+  SCHEMA_NEWER: EXIT.store,
+  DRIVER_MISSING: EXIT.store,
+  ABORTED: EXIT.interrupted,
+  INTERNAL: EXIT.internal,
+} as const satisfies Record<Code, ExitCode>

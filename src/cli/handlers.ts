@@ -1,0 +1,46 @@
+/** From a user's module to handlers on a worker. */
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { type Handler, HoldfastError, type Worker } from '../index.ts'
+
+export type Exports = Readonly<Record<string, unknown>>
+type Register = (worker: Worker) => unknown
+
+/** What the module exports. It runs before a store is opened, so that a mistake in it leaves nothing behind. */
+export const loadModule = async (path: string): Promise<Exports> => {
+  const whole = resolve(path)
+  if (!existsSync(whole)) throw refused(path, 'does not exist')
+  try {
+    return (await import(pathToFileURL(whole).href)) as Exports
+  } catch (error) {
+    throw refused(path, `cannot be loaded: ${error instanceof Error ? error.message : String(error)}`, error)
+  }
+}
+
+/** A function that registers handlers, an object of handlers by type, or functions exported by the names of types. */
+export const registerHandlers = async (path: string, exported: Exports, worker: Worker): Promise<void> => {
+  const { default: main, ...named } = exported
+  if (typeof main === 'function') await (main as Register)(worker)
+  else if (typeof main === 'object' && main !== null) handleEach(path, Object.entries(main), worker)
+  else
+    handleEach(
+      path,
+      Object.entries(named).filter(([, value]) => typeof value === 'function'),
+      worker,
+    )
+}
+
+const handleEach = (
+  path: string,
+  handlers: readonly (readonly [type: string, handler: unknown])[],
+  worker: Worker,
+): void => {
+  for (const [type, handler] of handlers) {
+    if (typeof handler !== 'function') throw refused(path, `exports '${type}', which is not a function`)
+    worker.handle(type, handler as Handler)
+  }
+}
+
+const refused = (path: string, why: string, cause?: unknown): HoldfastError =>
+  new HoldfastError('INVALID_OPTION', `MODULE '${path}' ${why}`, { field: 'MODULE' }, cause)

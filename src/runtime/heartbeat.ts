@@ -87,10 +87,12 @@ export class Heartbeat {
 
   /** The holder's own deadline: contact may be lost, and somebody else may have the task by now. */
   #fenceOverdue(): void {
-    const now = this.#session.clock.mono()
-    for (const attempt of this.#attempts.values()) {
-      if (now - attempt.renewedAt > this.#leaseTtl) attempt.loseLease()
-    }
+    for (const attempt of this.#attempts.values()) if (this.isOverdue(attempt)) attempt.loseLease()
+  }
+
+  /** Its lease may be over, as far as this process knows: the process may have been stopped, or cut off. */
+  isOverdue(attempt: Attempt): boolean {
+    return this.#session.clock.mono() - attempt.renewedAt > this.#leaseTtl
   }
 
   #report(results: readonly KeeperReport[], renewedAt: number): void {

@@ -16,7 +16,8 @@ export interface IntakeHost {
   types(): readonly string[]
   /** How many tasks may be taken now. */
   room(): number
-  deliver(tasks: readonly TaskRecord[]): void
+  /** `askedAt` is monotonic: their leases began no earlier. */
+  deliver(tasks: readonly TaskRecord[], askedAt: number): void
   /** Nothing was found anywhere in this round. */
   foundNothing(): void
   /** The store cannot be used any more. */
@@ -114,10 +115,11 @@ export class Intake {
     const op = newOp()
     state.restUntil = Number.POSITIVE_INFINITY // a wake-up during the look sets it back to 0
     try {
-      const takeLeases = clock.mono() - this.#contactSince >= leaseTtl
+      const askedAt = clock.mono()
+      const takeLeases = askedAt - this.#contactSince >= leaseTtl
       const found = await look(this.#session, { queue: state.name, types: this.#host.types(), limit, workerId, leaseTtl, op, takeLeases })
       this.#failures = 0
-      this.#host.deliver(found.leased)
+      this.#host.deliver(found.leased, askedAt)
       if (state.restUntil === 0) return
       const soonest = found.leftAlone > 0 ? LEFT_ALONE : 0
       const next = found.next === null ? pollInterval : Math.min(Math.max(soonest, found.next - time.now()), pollInterval)

@@ -57,11 +57,13 @@ const campaign = async ({ kills, processes, backlog, seed, plant = 'none' }: Cam
   const children = Array.from({ length: processes }, begin)
   const killed: Kill[] = []
   while (killed.length < kills) {
-    await fill()
     await pause(between(200, 450))
     const busy = (): Child[] =>
       children.filter((child) => child.isAlive && unfinished(readWitness(place, child.pid)).length > 0)
-    await until('a process has a task under way', () => busy().length > 0)
+    await until('a process has a task under way', async () => {
+      await fill()
+      return busy().length > 0
+    })
     const victim = pick(busy())
     const at = Date.now()
     await victim.kill()

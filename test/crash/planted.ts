@@ -29,7 +29,7 @@ export const planted = (store: Store, plant: Plant): Store => {
     case 'ignore-lease':
       return withMethods(store, { commit: (changes) => commitAnyhow(store, changes) })
     case 'idle-keeper':
-      return withMethods(store, { keeper: () => ({ hold: () => {}, drop: () => {}, beat: () => {}, close: () => {} }) })
+      return withMethods(store, { keeper: (options) => ({ ...store.keeper!(options), hold: () => {} }) })
     case 'no-keeper':
       // The runtime then renews from the event loop.
       return withMethods(store, { keeper: undefined as never })

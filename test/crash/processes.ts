@@ -123,11 +123,8 @@ export class Child {
 /** Runs test/crash/children/`script`.ts, with `plan` as its one argument. */
 export const start = (script: string, plan: object, { under = [], env = {} }: StartOptions = {}): Child => {
   const path = fileURLToPath(new URL(`./children/${script}.ts`, import.meta.url))
-  const [command, ...rest] = [...under, process.execPath, '--no-warnings', path, JSON.stringify(plan)] as [
-    string,
-    ...string[],
-  ]
-  return new Child(spawn(command, rest, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } }))
+  const [command, ...rest] = [...under, process.execPath, '--no-warnings', path, JSON.stringify(plan)]
+  return new Child(spawn(command!, rest, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } }))
 }
 
 /** Polls a fact of the world until it holds. */

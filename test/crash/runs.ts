@@ -1,6 +1,7 @@
 /** The checker: what the store says of its tasks against what the witnesses saw. Every sentence it returns is a broken promise. */
+import type { HistoryEntry } from '../../src/core/task.ts'
 import { openSqlite } from '../../src/store/sqlite/store.ts'
-import type { HistoryEntry, TaskRecord } from '../../src/store/store.ts'
+import type { TaskRecord } from '../../src/store/store.ts'
 import type { WitnessLine } from './witness.ts'
 
 export interface Evidence {

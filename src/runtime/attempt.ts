@@ -1,7 +1,7 @@
 /** One task, one attempt: a lease in hand, a handler, and how it ended. */
 import type { Duration } from '../core/durations.ts'
 import { HoldfastError } from '../core/errors.ts'
-import { PermanentError, RescheduleError, type RescheduleOptions } from '../core/failure.ts'
+import { isInstance, PermanentError, RescheduleError, type RescheduleOptions } from '../core/failure.ts'
 import { decodePayload, encodePayload, type Payload } from '../core/payload.ts'
 import { Task } from '../core/snapshot.ts'
 import type { TaskRecord } from '../core/task.ts'
@@ -146,16 +146,18 @@ export class Attempt implements TaskContext {
   /** Runs the handler and calls `done` once with how it ended. By callback: at full speed, promises are what costs. */
   run(definition: TaskDefinition, handler: Handler, done: (outcome: Outcome) => void): void {
     const settled = (outcome: Outcome): void => {
+      // A thenable that is no promise may settle twice.
+      if (this.isSettled) return
       this.isSettled = true
       done(outcome)
     }
     const returned = (value: unknown): void | Promise<void> => {
-      if (value instanceof RescheduleError) return settled({ kind: 'reschedule', wish: value })
+      if (isInstance(value, RescheduleError)) return settled({ kind: 'reschedule', wish: value })
       if (definition.output === null) return settled(this.#completed(value))
       return this.#checked(definition, value).then(settled)
     }
     const threw = (error: unknown): void =>
-      settled(error instanceof RescheduleError ? { kind: 'reschedule', wish: error } : { kind: 'fail', error, permanent: isPermanent(error) })
+      settled(isInstance(error, RescheduleError) ? { kind: 'reschedule', wish: error } : { kind: 'fail', error, permanent: isPermanent(error) })
     try {
       const input = decodePayload(this.record.input, this.record.encoding)
       const running = definition.input === null ? handler(input, this) : parseInput(definition, input).then((parsed) => handler(parsed, this))
@@ -203,9 +205,8 @@ const parseInput = async (definition: TaskDefinition, input: unknown): Promise<u
 
 /** Also across copies of this package, where instanceof would not tell. */
 const isPermanent = (error: unknown): boolean => {
-  if (error instanceof PermanentError) return true
   try {
-    return error instanceof Error && error.name === 'PermanentError'
+    return error instanceof PermanentError || (error instanceof Error && error.name === 'PermanentError')
   } catch {
     return false
   }

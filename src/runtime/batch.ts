@@ -1,4 +1,5 @@
-/** Calls of the same tick go out as one. */
+/** Calls of the same tick go out as one; one by one, when they are refused together. */
+import { isContactLost } from '../core/errors.ts'
 
 interface Waiting<Item, Result> {
   readonly item: Item
@@ -34,7 +35,9 @@ export class Batch<Item, Result> {
       const results = await this.#send(some.map(({ item }) => item))
       for (const [i, { resolve }] of some.entries()) resolve(results[i]!)
     } catch (error) {
-      for (const { reject } of some) reject(error)
+      // Refused for another reason than contact, so nothing was written: one bad item must not fail the others.
+      if (some.length > 1 && !isContactLost(error)) for (const one of some) await this.#sendSome([one])
+      else for (const { reject } of some) reject(error)
     }
   }
 }

@@ -97,7 +97,10 @@ export class Submitter {
         results[start + i] = { ok: false, error: asHoldfastError(error) }
       }
     }
-    if (good.length === 0) return
+    if (good.length > 0) await this.#insertChunk(good, results)
+  }
+
+  async #insertChunk(good: readonly { readonly at: number; readonly prepared: Prepared }[], results: SubmitResult[]): Promise<void> {
     try {
       const queues = new Set(good.map(({ prepared }) => prepared.insertion.task.queue))
       const [inserted] = await Promise.all([
@@ -106,7 +109,9 @@ export class Submitter {
       ])
       for (const [i, { at, prepared }] of good.entries()) results[at] = this.#result(prepared, inserted[i]!)
     } catch (error) {
-      for (const { at } of good) results[at] = { ok: false, error: asHoldfastError(error) }
+      // The store said no, and nothing was written: perhaps only one of them was too much for it.
+      if (good.length > 1 && !isContactLost(error)) for (const one of good) await this.#insertChunk([one], results)
+      else for (const { at } of good) results[at] = { ok: false, error: asHoldfastError(error) }
     }
   }
 

@@ -36,8 +36,10 @@ const LEASE = `
     status = 'running', revision = revision + 1, attempts = attempts + 1, updated_at = ?1, started_at = ?1,
     lease_token = ?2 || '.' || key, lease_worker = ?3, lease_claimed_at = ?1, lease_expires_at = ?4,
     history = history || ',{"n":' || (revision + 1) || ',"at":' || ?1 || ',"move":"claim","to":"running","by":' || ?5 || ',"op":' || ?7 || '.' || key || '"}'
-  where key in (select value from json_each(?6))
-  returning ${CLAIMED_COLUMNS}`
+  where key in (select value from json_each(?6))`
+
+/** Read first and written after: RETURNING copies every row once more, and gives no order anyway. */
+const BY_KEYS = `select ${CLAIMED_COLUMNS} from holdfast_task where key in (select value from json_each(?))`
 
 /** Walks only what can be claimed: types that are handled, one priority after the other, what is due in each. */
 class Ready {
@@ -119,7 +121,9 @@ export const claimRows = (db: DatabaseSync, want: Want, now: Instant, tally: Tal
 const KEY_AT = 0
 
 const lease = (db: DatabaseSync, { op, workerId, leaseTtl }: Want, now: Instant, keys: readonly number[]): Row[] => {
-  const rows = prepared(db, LEASE).all(now, op, workerId, now + leaseTtl, JSON.stringify(workerId), JSON.stringify(keys), openQuoted(op)) as unknown as Row[]
+  const list = JSON.stringify(keys)
+  const rows = prepared(db, BY_KEYS).all(list) as unknown as Row[]
+  prepared(db, LEASE).run(now, op, workerId, now + leaseTtl, JSON.stringify(workerId), list, openQuoted(op))
   const byKey = new Map(rows.map((row) => [row[KEY_AT] as number, row]))
   return keys.map((key) => byKey.get(key)!)
 }

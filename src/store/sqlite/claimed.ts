@@ -2,7 +2,8 @@
 import type { TaskError, TaskRecord } from '../../core/task.ts'
 import { decodeOptions, type Row } from './rows.ts'
 
-const NUMBERS = ['key', 'priority', 'available_at', 'expires_at', 'created_at', 'revision', 'attempts', 'retry_count', 'reschedule_count', 'replay_count'] as const
+/** Read before the claim is written, hence revision and attempts as they will be. */
+const NUMBERS = ['key', 'priority', 'available_at', 'expires_at', 'created_at', 'revision + 1', 'attempts + 1', 'retry_count', 'reschedule_count', 'replay_count'] as const
 const WIDTH = NUMBERS.length
 /** Texts of a task that most have not. */
 const RARE = 4

@@ -134,8 +134,10 @@ export class Engine {
       }
       case 'claim':
         return claimRows(db, ask.want, ask.want.now ?? this.#clock.now(), this.#tally)
-      case 'commit':
-        return ask.changes.rows.map((row) => commitRow(db, ask.changes.texts, row, this.#tally))
+      case 'commit': {
+        const committed = ask.changes.rows.map((row) => commitRow(db, ask.changes.texts, row, this.#tally))
+        return committed.every((result) => result === 'written') ? null : committed
+      }
       case 'renew': {
         const now = ask.now ?? this.#clock.now()
         return ask.renewals.map((renewal) => renewRow(db, renewal, now))

@@ -1,7 +1,7 @@
 /** What travels between the store and its thread. */
 import type { Code, ErrorDetails } from '../../core/errors.ts'
 import type { Instant } from '../../core/task.ts'
-import type { HeldLease, KeeperReport, Page, Query, Removal, Renewal, Want } from '../store.ts'
+import type { KeeperReport, Page, Query, Removal, Renewal, Want } from '../store.ts'
 import type { ChangeRows } from './commit.ts'
 import type { InsertRow } from './insert.ts'
 
@@ -34,7 +34,7 @@ export type ReadCall =
 export type Notice =
   | { readonly notice: 'watch'; readonly on: boolean }
   | { readonly notice: 'keep'; readonly keeper: number; readonly board: SharedArrayBuffer; readonly leaseTtl: number; readonly every: number }
-  | { readonly notice: 'hold'; readonly keeper: number; readonly leases: readonly HeldLease[] }
+  | { readonly notice: 'hold'; readonly keeper: number; readonly slots: readonly number[]; readonly ids: readonly string[]; readonly tokens: readonly string[] }
   | { readonly notice: 'progress'; readonly keeper: number; readonly slot: number; readonly progress: string }
   | { readonly notice: 'leave'; readonly keeper: number }
   | { readonly notice: 'close' }

@@ -147,7 +147,7 @@ class SqliteStore implements Store {
   }
 
   async commit(changes: readonly Change[]): Promise<Committed[]> {
-    const committed = await this.#ask<Committed[]>({ call: 'commit', changes: encodeChanges(changes) })
+    const committed = (await this.#ask<Committed[] | null>({ call: 'commit', changes: encodeChanges(changes) })) ?? changes.map((): Committed => 'written')
     const waiting = changes.filter(({ set }) => set.status === 'pending')
     if (waiting.length > 0) this.#ring([...new Set(waiting.map(({ queue }) => queue))])
     return committed
@@ -204,7 +204,8 @@ class SqliteStore implements Store {
     this.#reports.set(keeper, report)
     this.#post({ notice: 'keep', keeper, board: board.memory, leaseTtl, every })
     return {
-      hold: (leases) => this.#post({ notice: 'hold', keeper, leases }),
+      hold: (leases) =>
+        this.#post({ notice: 'hold', keeper, slots: leases.map(({ slot }) => slot), ids: leases.map(({ id }) => id), tokens: leases.map(({ token }) => token) }),
       progress: (slot, progress) => this.#post({ notice: 'progress', keeper, slot, progress }),
       close: () => {
         this.#reports.delete(keeper)

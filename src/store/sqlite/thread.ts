@@ -110,7 +110,7 @@ const serve = (engine: Engine): void => {
       case 'keep':
         return keep(message)
       case 'hold':
-        return keepers.get(message.keeper)?.hold(message.leases)
+        return keepers.get(message.keeper)?.hold(message.slots.map((slot, i) => ({ slot, id: message.ids[i]!, token: message.tokens[i]! })))
       case 'progress':
         return keepers.get(message.keeper)?.progress(message.slot, message.progress)
       case 'leave':

@@ -59,11 +59,20 @@ const MAX_MESSAGE = 4_096
 
 /** Whatever was thrown, as text of at most 8 KiB. Never throws, whatever its getters do. */
 export const describeError = (thrown: unknown, at: Instant, attempt: number): TaskError => {
-  const name = cut(read(thrown, 'name') || (thrown instanceof Error ? 'Error' : 'Thrown'), MAX_NAME)
+  const name = cut(read(thrown, 'name') || (isInstance(thrown, Error) ? 'Error' : 'Thrown'), MAX_NAME)
   const message = cut(read(thrown, 'message') || textOf(thrown), MAX_MESSAGE)
   const left = MAX_ERROR_BYTES - Buffer.byteLength(name) - Buffer.byteLength(message) - 64
   const stack = cut(read(thrown, 'stack'), left)
   return stack === '' ? { name, message, at, attempt } : { name, message, stack, at, attempt }
+}
+
+/** instanceof, also for a proxy that will not be asked: a handler may throw or return anything. */
+export const isInstance = <T>(value: unknown, constructor: abstract new (...args: never[]) => T): value is T => {
+  try {
+    return value instanceof constructor
+  } catch {
+    return false
+  }
 }
 
 const read = (thrown: unknown, field: 'name' | 'message' | 'stack'): string => {

@@ -159,7 +159,7 @@ export class Attempt implements TaskContext {
     const threw = (error: unknown): void =>
       settled(isInstance(error, RescheduleError) ? { kind: 'reschedule', wish: error } : { kind: 'fail', error, permanent: isPermanent(error) })
     try {
-      const input = decodePayload(this.record.input, this.record.encoding)
+      const input = readInput(this.record)
       const running = definition.input === null ? handler(input, this) : parseInput(definition, input).then((parsed) => handler(parsed, this))
       if (isThenable(running)) running.then(returned, threw)
       else void returned(running)
@@ -192,6 +192,15 @@ const isThenable = (value: unknown): value is PromiseLike<unknown> => typeof (va
 const invalidOutput = (cause: unknown): Outcome => {
   const message = cause instanceof Error ? cause.message : String(cause)
   return { kind: 'fail', error: new HoldfastError('OUTPUT_INVALID', `OUTPUT_INVALID: ${message}`, {}, cause), permanent: true }
+}
+
+/** A stored input that is no longer JSON is damaged for good. */
+const readInput = ({ input, encoding }: TaskRecord): unknown => {
+  try {
+    return decodePayload(input, encoding)
+  } catch (error) {
+    throw new PermanentError(`the stored input cannot be read: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+  }
 }
 
 /** An input that its schema refuses will not get better by trying again. */

@@ -5,8 +5,6 @@ import { openMemory } from '../../src/store/memory/store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { FakeClock } from '../../src/testing/fake-clock.ts'
 
-type Through = (store: Store) => Store
-
 export interface Bench {
   readonly clock: FakeClock
   readonly store: Store

@@ -1,6 +1,6 @@
 /** Claimed tasks on their way from the thread: numbers in one block and only the texts that differ, because copying is what costs. */
 import type { TaskError, TaskRecord } from '../../core/task.ts'
-import { decodeOptions, type Row } from './rows.ts'
+import { decodeOptions, readJson, type Row } from './rows.ts'
 
 /** Read before the claim is written, hence revision and attempts as they will be. */
 const NUMBERS = ['key', 'priority', 'available_at', 'expires_at', 'created_at', 'revision + 1', 'attempts + 1', 'retry_count', 'reschedule_count', 'replay_count'] as const
@@ -89,7 +89,7 @@ const unpackOne = ({ numbers, texts, types, rare }: Claimed, i: number, { queue,
     timeout: options.timeout,
     lease: { token: `${op}.${key}`, workerId, claimedAt: now, expiresAt: now + leaseTtl },
     cancelRequestedAt: null,
-    lastError: lastError === null ? null : (JSON.parse(lastError) as TaskError),
+    lastError: readJson<TaskError | null>(lastError, null),
     progress: null,
     createdAt: numbers[at + 4]!,
     updatedAt: now,

@@ -95,6 +95,15 @@ export const removeRow = (db: DatabaseSync, { id, revision, endKey }: Removal, t
   if (row === undefined) return exists(db, id) ? 'conflict' : 'gone'
   const [queue, status, key] = row
   tally.add(queue, status, -1)
-  if (endKey && key !== null) prepared(db, 'delete from holdfast_key where key = ? and task_id = ?').run(key, id)
+  if (key !== null) prepared(db, endKey ? END_KEY : ORPHAN_KEY).run(key, id)
   return 'removed'
+}
+
+const END_KEY = 'delete from holdfast_key where key = ? and task_id = ?'
+const ORPHAN_KEY = 'update holdfast_key set orphan = 1 where key = ? and task_id = ?'
+const DEAD_KEYS = 'delete from holdfast_key where key in (select key from holdfast_key where orphan = 1 and expires_at <= ? limit 200)'
+
+/** Keys that outlived their task and then their own time. */
+export const sweepKeys = (db: DatabaseSync, now: Instant): void => {
+  prepared(db, DEAD_KEYS).run(now)
 }

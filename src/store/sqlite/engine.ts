@@ -4,7 +4,7 @@ import { HoldfastError } from '../../core/errors.ts'
 import { claimRows, hasReady, lookOnly } from './claim.ts'
 import type { HostClock } from './clock.ts'
 import { mono } from './clock.ts'
-import { commitRow, removeRow, renewRow } from './commit.ts'
+import { commitRow, removeRow, renewRow, sweepKeys } from './commit.ts'
 import { fileIdentity, prepared } from './connection.ts'
 import { Tally } from './counts.ts'
 import { deleteDocument, getDocument, listDocuments, putDocument } from './documents.ts'
@@ -24,7 +24,7 @@ export interface Write {
 
 /** How long a call may wait for the file's write lock. */
 const PATIENCE = 10_000
-const HIGH_WATER_EVERY = 1_000
+const HOUSE_EVERY = 1_000
 
 export class Engine {
   readonly #db: DatabaseSync
@@ -34,7 +34,7 @@ export class Engine {
   readonly #tally = new Tally()
   readonly #writes: Write[] = []
   #flushing: NodeJS.Immediate | NodeJS.Timeout | null = null
-  #highWaterAt = 0
+  #keptHouseAt = 0
   #lost: HoldfastError | null = null
 
   constructor(db: DatabaseSync, path: string, clock: HostClock) {
@@ -84,7 +84,7 @@ export class Engine {
     try {
       results = turn.map(({ ask }) => this.#run(ask))
       this.#tally.write(this.#db)
-      this.#keepHighWater()
+      this.#keepHouse()
       this.#db.exec('commit')
     } catch (error) {
       this.#rollback()
@@ -151,12 +151,13 @@ export class Engine {
     }
   }
 
-  /** So that a clock set back cannot make leases look eternal to the next process. */
-  #keepHighWater(): void {
+  /** With the first write of each second: notes the time, so that a clock set back cannot make leases look eternal to the next process. */
+  #keepHouse(): void {
     const now = this.#clock.now()
-    if (now - this.#highWaterAt < HIGH_WATER_EVERY) return
-    this.#highWaterAt = now
+    if (now - this.#keptHouseAt < HOUSE_EVERY) return
+    this.#keptHouseAt = now
     writeMeta(this.#db, 'high_water', String(now))
+    sweepKeys(this.#db, now)
   }
 
   // ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────

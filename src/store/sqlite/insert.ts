@@ -21,7 +21,7 @@ const INSERT_FRESH = `insert into holdfast_task (${FRESH_COLUMNS}) values (${mar
 const INSERT_WHOLE = `insert into holdfast_task (${COLUMNS_WITH_HISTORY}) values (${marks(COLUMNS_WITH_HISTORY)}) on conflict (id) do nothing`
 const PUT_KEY =
   'insert into holdfast_key (key, task_id, hash, expires_at, exact) values (?, ?, ?, ?, ?) ' +
-  'on conflict (key) do update set task_id = excluded.task_id, hash = excluded.hash, expires_at = excluded.expires_at, exact = excluded.exact'
+  'on conflict (key) do update set task_id = excluded.task_id, hash = excluded.hash, expires_at = excluded.expires_at, exact = excluded.exact, orphan = 0'
 
 const STATUS_AT = 11
 

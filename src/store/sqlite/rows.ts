@@ -46,15 +46,24 @@ const fillOptions = (options: Options): DecodedOptions => ({
 
 const DEFAULT_OPTIONS = fillOptions({})
 
-export const decodeOptions = (text: Cell): DecodedOptions => (text === null ? DEFAULT_OPTIONS : fillOptions(JSON.parse(text as string) as Options))
+export const decodeOptions = (text: Cell): DecodedOptions => (text === null ? DEFAULT_OPTIONS : fillOptions(readJson<Options>(text, {})))
 
 const encodeHistory = (history: readonly HistoryEntry[]): string => history.map((entry) => JSON.stringify(entry)).join(',')
 
-const decodeHistory = (text: Cell): readonly HistoryEntry[] =>
-  text === null ? [] : keptHistory(JSON.parse(`[${text as string}]`) as HistoryEntry[])
+/** One row that somebody has damaged must not hide all others: what cannot be read counts as not there. */
+export const readJson = <T>(text: Cell, fallback: T): T => {
+  if (text === null) return fallback
+  try {
+    return JSON.parse(text as string) as T
+  } catch {
+    return fallback
+  }
+}
+
+const decodeHistory = (text: Cell): readonly HistoryEntry[] => (text === null ? [] : keptHistory(readJson<HistoryEntry[]>(`[${text}]`, [])))
 
 /** The stored text of a history that has grown long, cut to what is kept. */
-export const trimHistory = (text: string): string => encodeHistory(decodeHistory(text))
+export const trimHistory = (text: string): string => encodeHistory(decodeHistory(text)) || text
 
 const jsonOrNull = (value: object | null): string | null => (value === null ? null : JSON.stringify(value))
 
@@ -119,7 +128,7 @@ export const decodeWhole = (row: Row): TaskRecord => ({
   expiredAt: row[24] as number | null,
   archivedFrom: row[25] as TaskStatus | null,
   replayedAs: row[26] as string | null,
-  lastError: row[27] === null ? null : (JSON.parse(row[27] as string) as TaskError),
+  lastError: readJson<TaskError | null>(row[27]!, null),
   progress: row[28] as string | null,
   output: row[29] as string | null,
   outputEncoding: row[30] as Encoding,

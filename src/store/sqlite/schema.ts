@@ -11,7 +11,7 @@ export const SPARSE = `status <> 'pending' and status <> 'running' and status <>
 /**
  * All names begin with holdfast_, because the file may be the application's own. `options` holds what was given on submit
  * and is not a default, as JSON, or null: most tasks have none. `history` is JSON objects with commas between, without
- * brackets, so that a move appends to it.
+ * brackets, so that a move appends to it. A key is an orphan once its task was removed: then only its own time is left to it.
  */
 const MIGRATIONS: readonly string[] = [
   `
@@ -63,8 +63,11 @@ const MIGRATIONS: readonly string[] = [
     task_id text not null,
     hash text not null,
     expires_at integer not null,
-    exact integer not null
+    exact integer not null,
+    orphan integer not null default 0
   ) strict, without rowid;
+
+  create index holdfast_key_orphan on holdfast_key (expires_at) where orphan = 1;
 
   create table holdfast_count (queue text not null, status text not null, total integer not null, primary key (queue, status)) strict, without rowid;
 

@@ -16,15 +16,17 @@ export class Queues {
     this.#session = session
   }
 
-  /** Remembered in the store on first use by this process, so that a queue is listed even when it is empty. */
+  /**
+   * Remembered in the store on first use by this process, so that a queue is listed even when it is empty. Never
+   * rejects: whether a task was stored must not depend on it, and the next submit tries again.
+   */
   async know(queue: string): Promise<void> {
     if (this.#known.has(queue)) return
     this.#known.add(queue)
     try {
       await withPatience(this.#session, () => this.#session.store.documents.put(QUEUE + queue, '{}', 0))
-    } catch (error) {
+    } catch {
       this.#known.delete(queue)
-      throw error
     }
   }
 
@@ -35,7 +37,11 @@ export class Queues {
 
   async pause(queue: string, reason?: string): Promise<void> {
     const name = PAUSE + checkName(queue, 'queue')
-    const value = JSON.stringify({ at: new Date(this.#session.time.now()).toISOString(), by: this.#session.name, ...(reason === undefined ? null : { reason }) })
+    const value = JSON.stringify({
+      at: new Date(this.#session.time.now()).toISOString(),
+      by: this.#session.name,
+      ...(reason === undefined ? null : { reason }),
+    })
     await withPatience(this.#session, () => this.#session.store.documents.put(name, value, 0))
     await this.refresh()
   }

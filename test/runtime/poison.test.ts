@@ -205,8 +205,12 @@ describe('one bad value never fails its batch', () => {
           get(target, name) {
             const value: unknown = Reflect.get(target, name, target)
             if (name !== 'insert') return typeof value === 'function' ? value.bind(target) : value
-            return async (insertions: Parameters<typeof target.insert>[0], options: Parameters<typeof target.insert>[1]) => {
-              if (insertions.some(({ task }) => task.type === 'indigestible')) throw new HoldfastError('STORE_FULL', 'too big for this store')
+            return async (
+              insertions: Parameters<typeof target.insert>[0],
+              options: Parameters<typeof target.insert>[1],
+            ) => {
+              if (insertions.some(({ task }) => task.type === 'indigestible'))
+                throw new HoldfastError('STORE_FULL', 'too big for this store')
               return target.insert(insertions, options)
             }
           },
@@ -218,7 +222,11 @@ describe('one bad value never fails its batch', () => {
       { type: 'good', input: 3 },
     ])
     expect(results.map((result) => (result.ok ? 'ok' : result.error.code))).toEqual(['ok', 'STORE_FULL', 'ok'])
-    const singles = await Promise.allSettled([client.submit('good', 4), client.submit('indigestible', 5), client.submit('good', 6)])
+    const singles = await Promise.allSettled([
+      client.submit('good', 4),
+      client.submit('indigestible', 5),
+      client.submit('good', 6),
+    ])
     expect(singles.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
     expect((await client.count()).count).toBe(4)
   })

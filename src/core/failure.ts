@@ -75,6 +75,10 @@ export const isInstance = <T>(value: unknown, constructor: abstract new (...args
   }
 }
 
+/** Also across copies of this package, where instanceof would not tell. */
+export const isPermanent = (thrown: unknown): boolean =>
+  isInstance(thrown, PermanentError) || (isInstance(thrown, Error) && read(thrown, 'name') === 'PermanentError')
+
 const read = (thrown: unknown, field: 'name' | 'message' | 'stack'): string => {
   try {
     const value = (thrown as Record<string, unknown> | null | undefined)?.[field]

@@ -1,7 +1,7 @@
 /** One task, one attempt: a lease in hand, a handler, and how it ended. */
 import type { Duration } from '../core/durations.ts'
 import { HoldfastError } from '../core/errors.ts'
-import { isInstance, PermanentError, RescheduleError, type RescheduleOptions } from '../core/failure.ts'
+import { isInstance, isPermanent, PermanentError, RescheduleError, type RescheduleOptions } from '../core/failure.ts'
 import { decodePayload, encodePayload, type Payload } from '../core/payload.ts'
 import { Task } from '../core/snapshot.ts'
 import type { TaskRecord } from '../core/task.ts'
@@ -209,14 +209,5 @@ const parseInput = async (definition: TaskDefinition, input: unknown): Promise<u
     return (await checkSchema(definition.input, input, 'input', 'INVALID_TASK')).value
   } catch (error) {
     throw new PermanentError(`the stored input does not fit the schema: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
-  }
-}
-
-/** Also across copies of this package, where instanceof would not tell. */
-const isPermanent = (error: unknown): boolean => {
-  try {
-    return error instanceof PermanentError || (error instanceof Error && error.name === 'PermanentError')
-  } catch {
-    return false
   }
 }

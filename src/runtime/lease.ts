@@ -1,13 +1,13 @@
 /** A lease in the hands of a caller who drives tasks himself. No heartbeat runs: renew it, or let it lapse. */
 import { type Duration, parseDuration } from '../core/durations.ts'
 import { HoldfastError } from '../core/errors.ts'
-import { PermanentError, RescheduleError, type RescheduleOptions } from '../core/failure.ts'
+import { isPermanent, RescheduleError, type RescheduleOptions } from '../core/failure.ts'
 import * as machine from '../core/machine.ts'
 import { encodePayload } from '../core/payload.ts'
 import { Task } from '../core/snapshot.ts'
 import type { Change, Holder, TaskRecord } from '../core/task.ts'
 import type { Session } from './session.ts'
-import { read, settle } from './settle.ts'
+import { read, settle, withPatience } from './settle.ts'
 
 export class TaskLease {
   /** As it was claimed. */
@@ -39,18 +39,18 @@ export class TaskLease {
   }
 
   /** A repeat with the same lease is a success. */
-  complete(output: unknown = null): Promise<Task> {
+  async complete(output: unknown = null): Promise<Task> {
     const payload = encodePayload(output, 'output', this.#session.maxPayload, 'OUTPUT_INVALID')
     return this.#move(['complete'], (task) => machine.complete(task, this.#holder, payload, this.#session.time.now()))
   }
 
   fail(error: unknown): Promise<Task> {
-    const permanent = error instanceof PermanentError
+    const permanent = isPermanent(error)
     const random = this.#session.random()
     return this.#move(['fail'], (task) => machine.fail(task, this.#holder, { error, permanent, now: this.#session.time.now(), random }))
   }
 
-  reschedule(delay: Duration, options: RescheduleOptions = {}): Promise<Task> {
+  async reschedule(delay: Duration, options: RescheduleOptions = {}): Promise<Task> {
     const { delay: wait, extendExpiration } = new RescheduleError(delay, options)
     return this.#move(['reschedule'], (task) => machine.reschedule(task, this.#holder, { delay: wait, extendExpiration, now: this.#session.time.now() }))
   }
@@ -66,7 +66,7 @@ export class TaskLease {
     const progress = options.progress === undefined ? undefined : encodePayload(options.progress, 'progress', this.#session.maxPayload).text
     const leaseTtl = options.leaseTtl === undefined ? this.#leaseTtl : parseDuration(options.leaseTtl, 'leaseTtl')
     const renewal = { id: this.#record.id, token: lease.token, leaseTtl, ...(progress === undefined ? null : { progress }) }
-    const [renewed] = await this.#session.store.renew([renewal], null)
+    const [renewed] = await withPatience(this.#session, () => this.#session.store.renew([renewal], null))
     if (renewed === 'lost') throw new HoldfastError('STALE_LEASE', `the lease on task ${this.#record.id} was lost`, { id: this.#record.id })
     return { cancelRequested: renewed === 'cancel' }
   }

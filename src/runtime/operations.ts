@@ -1,6 +1,5 @@
 /** Moves that people ask for, one task at a time, each safe to repeat; and claiming by hand. */
-import { isContactLost } from '../core/errors.ts'
-import { HoldfastError } from '../core/errors.ts'
+import { HoldfastError, isContactLost } from '../core/errors.ts'
 import * as machine from '../core/machine.ts'
 import { Task } from '../core/snapshot.ts'
 import { checkId } from '../core/submission.ts'
@@ -52,7 +51,8 @@ export const claimById = async (session: Session, queues: Queues, id: string, { 
   let task = await read(session, checkId(id))
   if (task.status === 'running' && task.lease?.workerId === workerId) {
     const held = { token: task.lease.token }
-    const [renewed] = await store.renew([{ id: task.id, token: held.token, leaseTtl }], null)
+    const renewal = { id: task.id, token: held.token, leaseTtl }
+    const [renewed] = await withPatience(session, () => store.renew([renewal], null))
     if (renewed !== 'lost') return new TaskLease(session, task, held, leaseTtl)
     task = await read(session, task.id)
   }
@@ -79,9 +79,20 @@ export interface ClaimNextFacts extends ClaimFacts {
 /** The first task that is due, or null. */
 export const claimNext = async (session: Session, queues: Queues, { queue, types, workerId, leaseTtl }: ClaimNextFacts): Promise<TaskLease | null> => {
   if ((await queues.refresh()).has(queue)) return null
-  const { leased } = await look(session, { queue, types, limit: 1, workerId, leaseTtl, op: newOp(), takeLeases: true })
-  const [task] = leased
-  return task === undefined ? null : new TaskLease(session, task, { token: task.lease!.token }, leaseTtl)
+  const op = newOp()
+  let isRepeat = false
+  return withPatience(session, async () => {
+    // The reply to the first try may have been lost: then the task is held already, under a token that begins with our op.
+    const held = isRepeat ? await heldUnder(session, workerId, op) : undefined
+    isRepeat = true
+    const task = held ?? (await look(session, { queue, types, limit: 1, workerId, leaseTtl, op, takeLeases: true })).leased[0]
+    return task === undefined ? null : new TaskLease(session, task, { token: task.lease!.token }, leaseTtl)
+  })
+}
+
+const heldUnder = async ({ store }: Session, workerId: string, op: string): Promise<TaskRecord | undefined> => {
+  const held = await store.list({ workerId }, { order: 'newest', limit: 1_000, now: null })
+  return held.find(({ lease }) => lease?.token.startsWith(`${op}.`))
 }
 
 /** The lease that somebody else's words describe: a token kept elsewhere, or only a worker id. */

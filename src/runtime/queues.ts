@@ -57,7 +57,7 @@ export class Queues {
 
   /** Reads the pauses anew. */
   async refresh(): Promise<ReadonlySet<string>> {
-    const documents = await this.#session.store.documents.list(PAUSE)
+    const documents = await withPatience(this.#session, () => this.#session.store.documents.list(PAUSE))
     const paused = new Set(documents.map(({ name }) => name.slice(PAUSE.length)))
     const changed = paused.size !== this.#paused.size || [...paused].some((queue) => !this.#paused.has(queue))
     this.#paused = paused

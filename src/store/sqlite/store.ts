@@ -113,7 +113,8 @@ class SqliteStore implements Store {
   #reply(reply: Reply): void {
     const asked = this.#asked.get(reply.n)
     this.#asked.delete(reply.n)
-    if (this.#asked.size === 0) this.#thread.unref()
+    // Not while it closes: whoever awaits the close would end with the process, in silence.
+    if (this.#asked.size === 0 && !this.#closed) this.#thread.unref()
     if ('error' in reply) asked?.reject(asError(reply.error))
     else asked?.resolve(reply.value)
   }

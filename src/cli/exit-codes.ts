@@ -6,7 +6,7 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
 export const EXIT_MEANINGS: Readonly<Record<ExitCode, string>> = {
   0: 'Done.',
-  1: 'A fault in Holdfast or in the code that it was given; `demo`: the sums do not match.',
+  1: 'A fault in Holdfast itself; `demo`: the sums do not match.',
   2: 'Bad input: an option, an argument or a payload. Nothing was written.',
   3: 'There is no such task.',
   4: 'The state of the task or its queue does not allow it, or somebody else was first.',

@@ -3,12 +3,17 @@ import { CommanderError } from 'commander'
 import { makeProgram } from './program.ts'
 
 const main = async (argv: readonly string[]): Promise<void> => {
+  // Until a verb says otherwise: a process that ends too soon must not look like success.
+  process.exitCode = 1
   // `holdfast list | head` is not an error.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
   try {
     await makeProgram((code) => (process.exitCode = code)).parseAsync(argv.length > 2 ? argv : [...argv, '--help'])
   } catch (thrown) {
-    if (thrown instanceof CommanderError && thrown.exitCode === 0) return
+    if (thrown instanceof CommanderError && thrown.exitCode === 0) {
+      process.exitCode = 0
+      return
+    }
     const { report } = await import('./errors.ts')
     const error = thrown instanceof CommanderError ? await usageError(thrown) : thrown
     process.exitCode = report(error, argv.includes('--json'))

@@ -1,0 +1,44 @@
+/** Prints into docs/cli.md what the code knows: the help of every verb, and the exit codes. A test fails when it is stale. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { EXIT_CODES, EXIT_MEANINGS } from '../src/cli/exit-codes.ts'
+import { makeProgram } from '../src/cli/program.ts'
+
+const FILE = new URL('../docs/cli.md', import.meta.url)
+const PART = /(<!-- printed: ([^>]+) -->\n)[\s\S]*?(<!-- end -->)/g
+
+/** The text with every printed part made anew. */
+export const withPrintedParts = (text: string): string =>
+  text.replace(PART, (_, begin: string, name: string, end: string) => `${begin}\n${partOf(name)}\n\n${end}`)
+
+const partOf = (name: string): string => {
+  if (name === 'verbs') return verbs()
+  if (name === 'exit codes') return exitCodes()
+  throw new Error(`docs/cli.md asks for '${name}', which this script does not print`)
+}
+
+const verbs = (): string =>
+  makeProgram(() => {})
+    .commands.filter((command) => command.name() !== 'help')
+    .map((command) => {
+      let help = ''
+      const width = 100
+      command
+        .configureOutput({ writeOut: (text) => (help += text), getOutHelpWidth: () => width })
+        .configureHelp({ showGlobalOptions: false })
+        .outputHelp()
+      const names = [command.name(), ...command.aliases()].join(', ')
+      return `### ${names}\n\n\`\`\`text\n${help.trim()}\n\`\`\``
+    })
+    .join('\n\n')
+
+const exitCodes = (): string => {
+  const rows = Object.entries(EXIT_MEANINGS).map(([exit, meaning]) => {
+    const codes = Object.entries(EXIT_CODES)
+      .filter(([, of]) => of === Number(exit))
+      .map(([code]) => `\`${code}\``)
+    return `| ${exit} | ${meaning} | ${codes.join(' ')} |`
+  })
+  return ['| exit code | meaning | error codes |', '|---|---|---|', ...rows].join('\n')
+}
+
+if (import.meta.main) writeFileSync(FILE, withPrintedParts(readFileSync(FILE, 'utf8')))

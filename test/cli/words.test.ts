@@ -1,0 +1,227 @@
+/** The words of the command line, without running it: history lines, reasons, instants, JSON. */
+import { describe, expect, it } from 'vitest'
+import { happened, historyLine, historyLines } from '../../src/cli/history-line.ts'
+import { parseJson } from '../../src/cli/input.ts'
+import { reasonOf } from '../../src/cli/reason.ts'
+import { delay, instant, printable, relative, table } from '../../src/cli/render.ts'
+import { type Client, connect, type HistoryEntry, MOVES, type Task, TaskStatus } from '../../src/index.ts'
+
+const NOON = Date.parse('2026-01-28T14:30:00Z')
+const FIVE = Date.parse('2026-01-28T17:00:00Z')
+
+describe('instants and spans', () => {
+  it('an instant has milliseconds only when they are not zero', () => {
+    expect(instant(FIVE)).toBe('2026-01-28T17:00:00Z')
+    expect(instant(FIVE + 7)).toBe('2026-01-28T17:00:00.007Z')
+  })
+
+  it('how far it is away reads as people say it', () => {
+    expect(`expires_at: ${instant(FIVE)} (${relative(FIVE, NOON)})`).toBe(
+      'expires_at: 2026-01-28T17:00:00Z (in 2h 30m)',
+    )
+    expect(relative(FIVE, FIVE - 3_599_800)).toBe('in 1h')
+    expect(relative(NOON, NOON + 320)).toBe('320ms ago')
+    expect(relative(NOON, NOON)).toBe('now')
+  })
+
+  it('a delay has one unit', () => {
+    expect([0, 412, 1_000, 1_500, 60_000].map(delay)).toEqual(['+0s', '+412ms', '+1s', '+1.5s', '+60s'])
+  })
+
+  it('text of others cannot steer the terminal', () => {
+    expect(printable('a\u001b[2Jb\nc\u202e\u0000')).toBe('a\\u001b[2Jb\\nc\\u202e\\u0000')
+  })
+
+  it('a table is as wide as its widest cells', () => {
+    const text = table<string>(
+      [
+        { title: 'NAME', cell: (row) => row },
+        { title: 'N', cell: (row) => String(row.length), align: 'right' },
+      ],
+      ['abcdefghij', 'b'],
+    )
+    expect(text).toBe('NAME         N\nabcdefghij  10\nb            1\n')
+  })
+})
+
+describe('a line of history', () => {
+  const entry = (facts: Partial<HistoryEntry>): HistoryEntry => ({
+    n: 2,
+    at: NOON,
+    move: 'submit',
+    to: 'pending',
+    by: 'worker-1',
+    op: 'op',
+    ...facts,
+  })
+
+  it.each<[facts: Partial<HistoryEntry>, line: string]>([
+    [{ n: 1, expiresAt: FIVE }, 'Version 1: pending (created, expires_at: 2026-01-28T17:00:00Z)'],
+    [{ n: 1, availableAt: NOON + 60_000 }, 'Version 1: pending (created, available_at: +60s)'],
+    [{ move: 'claim', to: 'running' }, 'Version 2: running (claimed by worker-1)'],
+    [{ move: 'complete', to: 'completed' }, 'Version 2: completed (by worker-1)'],
+    [
+      { move: 'reschedule', delay: 60_000, availableAt: NOON + 60_000, count: 1 },
+      'Version 2: pending (rescheduled, available_at: +60s, count: 1)',
+    ],
+    [
+      { move: 'reschedule', to: 'failed', error: 'Max reschedules (3) exceeded' },
+      'Version 2: failed (error: Max reschedules (3) exceeded)',
+    ],
+    [
+      { move: 'fail', availableAt: NOON + 412, count: 2, error: 'boom' },
+      'Version 2: pending (failed, available_at: +412ms, retry_count: 2, error: boom)',
+    ],
+    [{ move: 'fail', to: 'failed', error: 'boom' }, 'Version 2: failed (by worker-1, error: boom)'],
+    [{ move: 'fail', to: 'cancelled', error: 'boom' }, 'Version 2: cancelled (stopped as requested, error: boom)'],
+    [
+      { move: 'lose-lease', availableAt: NOON + 9, count: 1, error: 'lease expired' },
+      'Version 2: pending (lease expired, found by worker-1, available_at: +9ms, retry_count: 1)',
+    ],
+    [
+      { move: 'time-out', availableAt: NOON + 9, count: 1, error: 'timed out after 5m' },
+      'Version 2: pending (timed out after 5m, available_at: +9ms, retry_count: 1)',
+    ],
+    [{ move: 'release' }, 'Version 2: pending (released by worker-1)'],
+    [{ move: 'expire', to: 'expired', expiredAt: FIVE }, 'Version 2: expired (expired_at: 2026-01-28T17:00:00Z)'],
+    [
+      { move: 'cancel', to: 'cancelled', by: 'ann', reason: 'twice' },
+      'Version 2: cancelled (cancelled by ann, reason: twice)',
+    ],
+    [{ move: 'request-cancel', to: 'running', by: 'ann' }, 'Version 2: running (cancel requested by ann)'],
+    [{ move: 'retry', by: 'ann', availableAt: NOON, count: 3 }, 'Version 2: pending (retried by ann, retry_count: 3)'],
+    [
+      { move: 'retry', by: 'ann', to: 'failed', error: 'retried by operator' },
+      'Version 2: failed (retried by ann, no retries left)',
+    ],
+    [
+      { move: 'replay', by: 'ann', availableAt: NOON, count: 1 },
+      'Version 2: pending (replayed by ann, replay_count: 1)',
+    ],
+    [{ move: 'archive', to: 'archived', by: 'ann' }, 'Version 2: archived (archived by ann)'],
+    [{ move: 'unarchive', to: 'completed', by: 'ann' }, 'Version 2: completed (unarchived by ann)'],
+    [{ move: 'hop', by: 'a later release' }, 'Version 2: pending (hop by a later release)'],
+  ])('%j', (facts, line) => {
+    expect(historyLine(entry(facts))).toBe(line)
+  })
+
+  it('has words for every move that the machine knows', () => {
+    for (const [move, { to }] of Object.entries(MOVES)) {
+      for (const status of to)
+        expect(happened(entry({ move, to: status, error: 'e', expiredAt: FIVE }))).not.toMatch(
+          new RegExp(`^${move} by|undefined`),
+        )
+    }
+  })
+
+  it('says where the middle was dropped', () => {
+    const lines = historyLines([entry({ n: 1 }), entry({ n: 50, move: 'claim', to: 'running' })], false)
+    expect(lines[1]).toBe('Versions 2 to 49: dropped (the first and the last 99 are kept)')
+  })
+
+  it('tells the life of a task that slept twice in seven versions', async () => {
+    let now = NOON
+    const client = await connect('memory:', {
+      name: 'test',
+      clock: { wall: () => now, mono: () => now, after: () => () => {} },
+    })
+    const { id } = await client.submit('poll', {})
+    for (const workerId of ['worker-1', 'worker-2']) {
+      await (await client.claim(id, { workerId })).reschedule('60s')
+      now += 60_000
+    }
+    await (await client.claim(id, { workerId: 'worker-1' })).complete()
+    expect(historyLines(await client.history(id), false)).toEqual([
+      'Version 1: pending (created)',
+      'Version 2: running (claimed by worker-1)',
+      'Version 3: pending (rescheduled, available_at: +60s, count: 1)',
+      'Version 4: running (claimed by worker-2)',
+      'Version 5: pending (rescheduled, available_at: +60s, count: 2)',
+      'Version 6: running (claimed by worker-1)',
+      'Version 7: completed (by worker-1)',
+    ])
+  })
+})
+
+describe('the reason why a task is not running', () => {
+  const at = (now: number, random = 0.5): Promise<Client> =>
+    connect('memory:', {
+      name: 'test',
+      clock: { wall: () => now, mono: () => now, after: () => () => {} },
+      random: () => random,
+    })
+  const why = (task: Task, now = NOON, queuePaused = false) => reasonOf(task, { now, queuePaused })
+
+  it('is told for each way of waiting', async () => {
+    const client = await at(NOON)
+    const ready = await client.submit('mail', {})
+    expect(why(ready)).toMatchObject({ reason: 'ready', sentence: expect.stringContaining('no live worker serves') })
+    expect(why(ready, NOON, true)).toMatchObject({
+      reason: 'queue-paused',
+      sentence: expect.stringContaining("Its queue 'default' is paused"),
+    })
+    const short = await client.submit('mail', {}, { ttl: '1m', delay: '2m' })
+    expect(why(short).sentence).toBe(
+      'It is scheduled for 2026-01-28T14:32:00Z (in 2m). It will expire first, at 2026-01-28T14:31:00Z (in 1m).',
+    )
+    expect(why(short, NOON + 60_000)).toMatchObject({ reason: 'past-expiry' })
+    const failed = await (await client.claim(ready.id, { workerId: 'worker-1' })).fail(new Error('boom\nat x'))
+    expect(why(failed).sentence).toBe(
+      'It is in backoff after attempt 1 with Error: boom; retry 1 of 3 is due at 2026-01-28T14:30:00.250Z (in 250ms).',
+    )
+  })
+
+  it('is honest about a lease that has lapsed', async () => {
+    const client = await at(NOON)
+    const { id } = await client.submit('mail', {})
+    await client.claim(id, { workerId: 'worker-1', leaseTtl: '5s' })
+    const task = await client.get(id)
+    expect(why(task).sentence).toBe('It is running: worker-1 holds its lease until 2026-01-28T14:30:05Z (in 5s).')
+    expect(why(task, NOON + 6_000)).toMatchObject({
+      reason: 'lease-lapsed',
+      sentence: expect.stringContaining('worker-1 has not renewed the lease'),
+    })
+  })
+
+  it('is there for every status', async () => {
+    const client = await at(NOON)
+    const { id } = await client.submit('mail', {})
+    await client.cancel(id)
+    expect(why(await client.get(id)).reason).toBe('cancelled')
+    expect(why(await client.archive(id)).sentence).toBe('It is archived; before that it was cancelled.')
+    expect(Object.keys(TaskStatus)).toHaveLength(7)
+  })
+})
+
+describe('JSON as people type it', () => {
+  it.each<[text: string, value: unknown]>([
+    ['null', null],
+    ['""', ''],
+    ['{}', {}],
+    [' [1.5e3, -7] ', [1500, -7]],
+    ['9007199254740991', Number.MAX_SAFE_INTEGER],
+    ['100000000000000000000', 1e20],
+    ['"\\u0000\\ud800"', '\u0000\ud800'],
+    ['{"__proto__":1}', JSON.parse('{"__proto__":1}')],
+  ])('%s is taken as it is', (text, value) => {
+    expect(parseJson(text)).toEqual(value)
+  })
+
+  it.each<[text: string, position: number]>([
+    ['nope', 1],
+    ['{"a":tru}', 8],
+    ['{a:1}', 1],
+    ['[1,]', 3],
+    ['[1', 2],
+    ['"abc', 4],
+    ['\ufeff{}', 0],
+    ['{}{}', 2],
+    ["{'a':1}", 1],
+    ['{"a":1\n"b":2}', 7],
+    [`["${'x'.repeat(100)}", y, "${'z'.repeat(100)}"]`, 105],
+  ])('%s is refused where it goes wrong', (text, position) => {
+    expect(() => parseJson(text)).toThrow(
+      expect.objectContaining({ code: 'INVALID_OPTION', details: { field: '--input', position } }),
+    )
+  })
+})

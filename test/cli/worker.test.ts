@@ -1,0 +1,108 @@
+/** `holdfast worker MODULE`: a user's file, run as a worker process. */
+import { describe, expect, it } from 'vitest'
+import { exitOf, linesOf, makeFolder } from './shell.ts'
+
+const HANDLERS = `
+export default {
+  hello: async ({ name }: { name: string }) => \`hello \${name}\`,
+  bad: async () => { throw new Error('boom') },
+  slow: (_: unknown, { signal }: { signal: AbortSignal }) =>
+    new Promise((_, fail) => signal.addEventListener('abort', () => fail(signal.reason))),
+}
+`
+
+describe('a worker', () => {
+  const folder = makeFolder()
+  const modules = makeFolder()
+  const submit = async (type: string, ...args: string[]): Promise<string> =>
+    (await folder.run(['submit', '-t', type, '-i', '{"name":"ann"}', ...args])).stdout.trim()
+
+  it('drains what is ready with the handlers of a TypeScript file, a line each', async () => {
+    folder.write('tasks.ts', HANDLERS)
+    const good = await submit('hello')
+    const bad = await submit('bad', '--max-retries', '0')
+    const { code, stdout, stderr } = await folder.run(['worker', './tasks.ts', '--drain'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const lines = stdout.trimEnd().split('\n')
+    expect(lines[0]).toMatch(/^worker \S+ serves default on sqlite:\S+$/)
+    expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^✓ completed hello {2}${good} {2}\\d+ms$`)))
+    expect(lines).toContainEqual(
+      expect.stringMatching(new RegExp(`^✗ failed {4}bad {2}${bad} {2}\\d+ms, by \\S+, error: boom$`)),
+    )
+    expect(lines.at(-1)).toBe('worker stopped, 2 attempts ended')
+    expect(await folder.withClient((client) => client.wait(good))).toBe('hello ann')
+  })
+
+  it('takes a function that registers handlers, and functions by the names of types', async () => {
+    folder.write(
+      'register.js',
+      `export default async (worker) => { worker.handle('hello', ({ name }) => name.length) }`,
+    )
+    folder.write('named.js', `export const hello = ({ name }) => name; export const LIMIT = 3`)
+    for (const [module, output] of [
+      ['register.js', 3],
+      ['named.js', 'ann'],
+    ] as const) {
+      const id = await submit('hello')
+      expect((await folder.run(['worker', module, '--drain'])).code).toBe(0)
+      expect(await folder.withClient((client) => client.wait(id))).toBe(output)
+    }
+  })
+
+  it('serves the queues that it is told to', async () => {
+    const [here, there] = [await submit('hello', '--queue', 'a'), await submit('hello', '--queue', 'b')]
+    await folder.run(['worker', './tasks.ts', '--drain', '--queue', 'a', '--queue', 'c', '--concurrency', '2'])
+    const statuses = await folder.withClient(async (client) => [
+      (await client.get(here)).status,
+      (await client.get(there)).status,
+    ])
+    expect(statuses).toEqual(['completed', 'pending'])
+  })
+
+  it('stops on SIGTERM, gives back what it was running, and ends with 0', async () => {
+    const child = folder.start(['worker', './tasks.ts', '--json', '--queue', 'slow'])
+    const lines = linesOf(child)
+    const started = JSON.parse(await lines.until(/started/))
+    expect(started).toEqual({
+      event: 'started',
+      workerId: expect.any(String),
+      queues: ['slow'],
+      address: expect.any(String),
+    })
+    const exited = exitOf(child)
+    const id = await submit('hello', '--queue', 'slow')
+    expect(JSON.parse(await lines.until(/ended/))).toMatchObject({
+      event: 'ended',
+      move: 'complete',
+      status: 'completed',
+      task: { id, output: 'hello ann' },
+    })
+    const held = await submit('slow', '--queue', 'slow')
+    await folder.withClient((client) =>
+      expect.poll(async () => (await client.get(held)).status, { timeout: 10_000 }).toBe('running'),
+    )
+    child.kill('SIGTERM')
+    child.kill('SIGINT')
+    expect(JSON.parse(await lines.until(/"move":"release"/))).toMatchObject({
+      status: 'pending',
+      task: { id: held, retryCount: 0 },
+    })
+    expect(JSON.parse(await lines.until(/stopped/))).toMatchObject({ event: 'stopped', ended: 2 })
+    expect(await exited).toBe(0)
+  })
+
+  it.each<[why: string, text: string | null, names: RegExp]>([
+    ['that is not there', null, /MODULE 'm.ts' does not exist/],
+    ['that throws', `throw new Error('ouch')`, /MODULE 'm.ts' cannot be loaded: ouch[\s\S]*m\.ts:1/],
+    [
+      'with something that is no handler',
+      'export default { hello: 1 }',
+      /MODULE 'm.ts' exports 'hello', which is not a function/,
+    ],
+    ['without handlers', 'export const a = 1', /NO_HANDLER/],
+  ])('refuses a module %s with exit code 2', async (_, text, names) => {
+    if (text !== null) modules.write('m.ts', text)
+    const { code, stderr } = await modules.run(['worker', 'm.ts'])
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(names) })
+  })
+})

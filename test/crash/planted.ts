@@ -5,6 +5,8 @@ import type { Committed, Store } from '../../src/store/store.ts'
 
 export type Plant =
   | 'none'
+  | 'forget-keys'
+  | 'early-ack'
   | 'ignore-lease'
   | 'idle-keeper'
   | 'no-keeper'
@@ -33,6 +35,16 @@ export const planted = (store: Store, plant: Plant): Store => {
     case 'no-keeper':
       // The runtime then renews from the event loop.
       return withMethods(store, { keeper: undefined as never })
+    case 'forget-keys':
+      return withMethods(store, {
+        insert: (insertions, options) =>
+          store.insert(
+            insertions.map(({ task }) => ({ task })),
+            options,
+          ),
+      })
+    case 'early-ack':
+      return earlyAck(store)
     case 'hasty-reclaim':
       return hastyReclaim(store)
     case 'complete-on-claim':
@@ -103,3 +115,12 @@ const claimTwice = (store: Store): Store => {
     },
   })
 }
+
+/** Says yes while the tasks are still in memory: a kill within this time loses them. */
+const earlyAck = (store: Store): Store =>
+  withMethods(store, {
+    insert: async (insertions, options) => {
+      setTimeout(() => store.insert(insertions, options).catch(() => {}), 50)
+      return insertions.map(() => ({ outcome: 'created' }))
+    },
+  })

@@ -9,7 +9,7 @@ export interface ErrorFacts {
   readonly fix: string
 }
 
-export const asHoldfastError = (thrown: unknown): HoldfastError =>
+const asHoldfastError = (thrown: unknown): HoldfastError =>
   thrown instanceof HoldfastError
     ? thrown
     : new HoldfastError('INTERNAL', thrown instanceof Error ? thrown.message : String(thrown), {}, thrown)
@@ -26,8 +26,6 @@ const FIXES: Readonly<Partial<Record<Code, string>>> = {
   NO_HANDLER: 'Export handlers from the module: see `holdfast worker --help`.',
   TASK_NOT_FOUND: 'Check the id and the store (--url or HOLDFAST_URL); delete, prune or retention may have removed it.',
 }
-
-export const exitCodeOf = (thrown: unknown): ExitCode => EXIT_CODES[asHoldfastError(thrown).code]
 
 /** On standard error: two lines for people, one object with --json. */
 export const report = (thrown: unknown, json: boolean): ExitCode => {

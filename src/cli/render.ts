@@ -8,8 +8,8 @@ export type Style = Parameters<typeof styleText>[0]
 export const paint = (style: Style, text: string, stream: NodeJS.WriteStream = process.stdout): string =>
   styleText(style, text, { stream })
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a terminal
-const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/g
+/** Control characters, line breaks of Unicode, and what turns the direction of writing. */
+const CONTROL = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/gu
 const NAMED: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
 
 /** What others wrote (errors, names, reasons) on one line, and without power over the terminal. */
@@ -71,7 +71,7 @@ const STATUS_STYLES: Readonly<Record<string, Style>> = {
   expired: 'yellow',
   retrying: 'yellow',
   cancelled: 'magenta',
-  scheduled: 'blue',
+  scheduled: 'blueBright',
   archived: 'dim',
 }
 

@@ -56,7 +56,7 @@ const operator = (): string => {
 }
 
 /** Log lines go to standard error: plain for people, one object a line with --json, where good news is left out. */
-export const logger = ({ json = false }: GlobalOptions): Logger => {
+const logger = ({ json = false }: GlobalOptions): Logger => {
   const line = (level: string, message: string, facts?: Record<string, unknown>): void => {
     const told = facts === undefined ? '' : ` ${JSON.stringify(facts)}`
     const head = level === 'info' ? '' : `${paint(level === 'warn' ? 'yellow' : 'red', level, process.stderr)}: `

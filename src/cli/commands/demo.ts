@@ -1,5 +1,5 @@
 /** `holdfast demo`: a store of its own, a show, a summary. Exit code 0 only if every task is accounted for. */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect, silentLogger } from '../../index.ts'
@@ -21,12 +21,10 @@ export const run = async (_: readonly string[], options: Options): Promise<numbe
     refuseMemory(options.url)
     return perform(options.url, options)
   }
-  const folder = await mkdtemp(join(tmpdir(), 'holdfast-demo-'))
-  try {
-    return await perform(`sqlite:${join(folder, 'demo.db')}`, options)
-  } finally {
-    if (!options.keep) await rm(folder, { recursive: true, force: true })
-  }
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-demo-'))
+  // At the exit, so that it is gone however the show ends: also when whoever read the pipe has left.
+  if (!options.keep) process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  return perform(`sqlite:${join(folder, 'demo.db')}`, options)
 }
 
 const perform = async (address: string, options: Options): Promise<number> => {

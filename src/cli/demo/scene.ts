@@ -114,7 +114,7 @@ const NEWS: Readonly<Record<string, (entry: HistoryEntry, task: Task) => Segment
     to === 'failed' ? [`is dead: ${error}`, 'red'] : [`failed: ${error}; again in ${availableAt! - at}ms`, 'yellow'],
   reschedule: ({ delay, count }) => [
     `got 429 Too Many Requests; sleeps ${seconds(delay!)} in the store (sleep ${count})`,
-    'blue',
+    'blueBright',
   ],
   expire: () => ['expired: too late to be worth running', 'yellow'],
   'lose-lease': ({ by }) => [`had lost its worker: its lease expired, found by ${by}, runs again`, ['magenta', 'bold']],

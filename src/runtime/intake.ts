@@ -33,6 +33,8 @@ interface QueueState {
 /** Errors after which looking again is pointless. */
 const FATAL = ['STORE_IDENTITY_CHANGED', 'STORE_CORRUPT', 'SCHEMA_NEWER', 'STORE_CLOSED'] as const
 const PAUSES_EVERY = 2_000
+/** As `restUntil`: a look is under way. */
+const LOOKING = Number.POSITIVE_INFINITY
 const FIRST_WAIT = 100
 /** How soon to look again for what is overdue but may not be moved yet. */
 const LEFT_ALONE = 100
@@ -80,10 +82,10 @@ export class Intake {
     this.#ring?.()
   }
 
-  /** No queue is worth looking at before its time. */
+  /** No queue is worth looking at before its time, and none is being looked at. */
   get isResting(): boolean {
     const now = this.#session.clock.mono()
-    return this.#states.every(({ name, restUntil }) => restUntil > now || this.#pauses.isPaused(name))
+    return this.#states.every(({ name, restUntil }) => (restUntil > now && restUntil !== LOOKING) || this.#pauses.isPaused(name))
   }
 
   #wake(queues: readonly string[] | null): void {
@@ -113,7 +115,7 @@ export class Intake {
     const { clock, time } = this.#session
     const { workerId, leaseTtl, pollInterval } = this.#host
     const op = newOp()
-    state.restUntil = Number.POSITIVE_INFINITY // a wake-up during the look sets it back to 0
+    state.restUntil = LOOKING // a wake-up during the look sets it back to 0
     try {
       const askedAt = clock.mono()
       const takeLeases = askedAt - this.#contactSince >= leaseTtl

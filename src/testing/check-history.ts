@@ -79,9 +79,8 @@ const checkLine = ({ history, revision, status }: CheckedTask, say: Say): void =
     ops.add(operation)
     before = entry
   }
-  if (before === null) return say('has no history')
-  if (before.n !== revision) say(`its last entry is number ${before.n}, its revision ${revision}`)
-  if (before.to !== status) say(`its last entry leads to ${before.to}, but it is ${status}`)
+  if (before?.n !== revision) say(`its last entry is number ${before?.n ?? 0}, its revision ${revision}`)
+  if (before !== null && before.to !== status) say(`its last entry leads to ${before.to}, but it is ${status}`)
 }
 
 const checkMove = (entry: HistoryEntry, from: TaskStatus, say: Say): void => {

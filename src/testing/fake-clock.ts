@@ -1,7 +1,8 @@
 /** Time that stands still until a test moves it, and chance that comes out the same every time. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Instant } from '../core/task.ts'
-import type { Cancel, Clock, Random } from '../runtime/clock.ts'
+import type { Cancel, Clock } from '../runtime/clock.ts'
+import { Random } from './random.ts'
 
 export interface FakeClockOptions {
   /** Where time begins. */
@@ -25,7 +26,8 @@ const MOST_TURNS = 100_000
 
 /** `connect('memory:', { clock, random: clock.random })`: then `advance` is the only thing that makes time pass. */
 export class FakeClock implements Clock {
-  readonly random: Random
+  /** For `connect`, beside the clock itself. */
+  readonly random: () => number
   readonly #started: Instant
   readonly #timers = new Set<Timer>()
   #elapsed = 0
@@ -35,7 +37,8 @@ export class FakeClock implements Clock {
 
   constructor({ now = START, seed = 1 }: FakeClockOptions = {}) {
     this.#started = now
-    this.random = seededRandom(seed)
+    const dice = new Random(seed)
+    this.random = () => dice.next()
   }
 
   wall(): Instant {
@@ -96,16 +99,5 @@ export class FakeClock implements Clock {
         next = timer
     }
     return next
-  }
-}
-
-/** Mulberry32: small, quick, and good enough to roll dice with. */
-export const seededRandom = (seed: number): Random => {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
   }
 }

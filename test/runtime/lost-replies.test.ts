@@ -245,7 +245,7 @@ const scenes: readonly Scene[] = [
       [
         'unarchive',
         'cancelled',
-        async (client, id) => void (await client.cancel(id), await client.archive(id)),
+        async (client, id) => void (await client.archive((await client.cancel(id)).id)),
         (client, id) => client.unarchive(id),
       ],
     ] as readonly [

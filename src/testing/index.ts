@@ -1,0 +1,7 @@
+/** What a user tests handlers with, and what the author of a store proves it with. No test runner is needed or known. */
+export { type CheckedTask, checkHistory, type Evidence, type Start } from './check-history.ts'
+export { type Case, conformanceCases } from './conformance/cases.ts'
+export { type DrainOptions, drain, type Handlers } from './drain.ts'
+export { FakeClock, type FakeClockOptions } from './fake-clock.ts'
+export { type Fate, type LossPlan, lossy, onceFor, type StoreCall } from './lossy-store.ts'
+export { type Walked, type WalkOptions, walk } from './model-walk.ts'

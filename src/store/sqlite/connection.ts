@@ -26,6 +26,8 @@ export const openFile = (path: string, options: { create: boolean; identity: str
       setPragmas(db!)
       return migrate(db!, options.identity)
     })
+    // So that the file itself says which store it is: with only the log to say so, a lost log would leave what looks like a new file.
+    if (created) db.exec('pragma wal_checkpoint(truncate)')
     const identity = readMeta(db, 'identity')
     if (identity === null) throw new HoldfastError('STORE_CORRUPT', `${address}: the store has no identity`)
     return { db, identity, created }

@@ -9,6 +9,7 @@ import { Events } from './runtime/events.ts'
 import { type Logger, stderrLogger } from './runtime/logger.ts'
 import type { RetentionOptions } from './runtime/retention.ts'
 import { StoreTime } from './runtime/store-time.ts'
+import type { PostgresOptions } from './store/postgres/store.ts'
 import type { Store } from './store/store.ts'
 
 export interface ConnectOptions {
@@ -20,6 +21,8 @@ export interface ConnectOptions {
   readonly maxPayload?: number
   /** How long ended tasks are kept, by status. Default: for ever. */
   readonly retention?: RetentionOptions
+  /** For postgres:// addresses. */
+  readonly postgres?: Omit<PostgresOptions, 'create'>
   readonly logger?: Logger
   /** For tests: time and chance as arguments. */
   readonly clock?: Clock
@@ -28,7 +31,7 @@ export interface ConnectOptions {
 
 export const DEFAULT_ADDRESS = 'sqlite:./holdfast.db'
 
-/** `sqlite:./file.db`, `memory:`, or a Store of your own. The address may also come from HOLDFAST_URL. */
+/** `sqlite:./file.db`, `postgres://…`, `memory:`, or a Store of your own. The address may also come from HOLDFAST_URL. */
 export const connect = async (address: string | Store = process.env['HOLDFAST_URL'] || DEFAULT_ADDRESS, options: ConnectOptions = {}): Promise<Client> => {
   const { clock = systemClock, random = systemRandom, logger = stderrLogger } = options
   const maxPayload = checkInteger(options.maxPayload ?? MAX_PAYLOAD, 'maxPayload', 1, 1_073_741_824)
@@ -52,8 +55,13 @@ const openStore = async (address: string, options: ConnectOptions, logger: Logge
       const onCreated = (made: string): void => logger.info(`made a new store at ${made}`)
       return openSqlite(sqlitePath(rest!, address), { create: options.create ?? true, onCreated })
     }
+    case 'postgres':
+    case 'postgresql': {
+      const { openPostgres } = await import('./store/postgres/store.ts')
+      return openPostgres(address, { ...options.postgres, create: options.create ?? false })
+    }
     default:
-      throw new HoldfastError('INVALID_OPTION', `'${address}' is not the address of a store: write sqlite:./holdfast.db or memory:`, { field: 'url' })
+      throw new HoldfastError('INVALID_OPTION', `'${address}' is not the address of a store: write sqlite:./holdfast.db, postgres://… or memory:`, { field: 'url' })
   }
 }
 

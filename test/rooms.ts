@@ -21,6 +21,8 @@ const CORE = /^src\/core\//
 const CONTRACT = /^src\/store\/(store|lease-keeper|lease-board)\.ts$/
 const KV = /^src\/store\/kv\//
 const RUNTIME = /^src\/runtime\//
+/** What all stores that speak SQL share: rows and conditions. */
+const SQL = /^src\/store\/sql\//
 const storeOf = (path: string): string | undefined => /^src\/store\/([^/]+)\//.exec(path)?.[1]
 const within = (pattern: RegExp) => (path: string) => pattern.test(path)
 
@@ -150,6 +152,7 @@ const mayImport = (room: Room, path: string, { from, dynamic }: Import): boolean
   const [own, other] = [storeOf(path), storeOf(target)]
   if (own !== undefined && own === other) return true
   if ((own === 's3' || own === 'nats') && KV.test(target)) return true
+  if ((own === 'sqlite' || own === 'postgres') && SQL.test(target)) return true
   return room.may.some((pattern) => pattern.test(target))
 }
 

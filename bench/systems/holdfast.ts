@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 
 type Holdfast = typeof import('../../src/index.ts')
-type Rows = typeof import('../../src/store/sqlite/rows.ts')
+type Rows = typeof import('../../src/store/sql/rows.ts')
 type Connection = typeof import('../../src/store/sqlite/connection.ts')
 
 const DIST = new URL('../../dist/', import.meta.url)

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { Row } from '../../src/store/sqlite/rows.ts'
+import type { Row } from '../../src/store/sql/rows.ts'
 import { payload, type System, timed } from '../system.ts'
 import { loadConnection, loadRows } from './holdfast.ts'
 

@@ -54,6 +54,7 @@ export const EXIT_CODES = {
   STORE_NOT_FOUND: EXIT.store,
   STORE_IDENTITY_CHANGED: EXIT.store,
   SCHEMA_NEWER: EXIT.store,
+  SCHEMA_OLDER: EXIT.store,
   DRIVER_MISSING: EXIT.store,
   ABORTED: EXIT.interrupted,
   INTERNAL: EXIT.internal,

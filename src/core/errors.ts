@@ -41,6 +41,7 @@ export const CODES = {
   STORE_NOT_FOUND: { text: 'There is no store at this address.', fix: 'Check the address, or create it with create: true.' },
   STORE_IDENTITY_CHANGED: { text: 'The store vanished or was replaced while in use.', fix: 'Bring the old one back, or restart to accept the new one.' },
   SCHEMA_NEWER: { text: 'The store was written by a newer release.', fix: 'Upgrade Holdfast in this process.' },
+  SCHEMA_OLDER: { text: 'The store has an older schema than this release needs.', fix: 'Run `holdfast migrate URL` with a role that may change the schema.' },
   DRIVER_MISSING: { text: 'The driver for this store is not installed.', fix: 'Install the package that the message names.' },
   INTERNAL: { text: 'A fault in Holdfast itself.', fix: 'Please report it with the message and stack.' },
 } as const satisfies Record<string, { text: string; fix: string }>

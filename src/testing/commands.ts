@@ -9,6 +9,9 @@ import type { Insertion, Page, Query, Removal, Renewal, Want } from '../store/st
 import type { Model } from './model.ts'
 import type { Random } from './random.ts'
 
+/** An id that no task has. */
+const NOBODY = '00000000-0000-7000-8000-00000000dead'
+
 export type Command =
   | { readonly do: 'insert'; readonly insertions: readonly Insertion[]; readonly now: Instant }
   | { readonly do: 'claim'; readonly want: Want }
@@ -179,7 +182,7 @@ const renewing = ({ random, seen, now }: Situation): Command => {
   const renewals = several(random, 3, (): Renewal => {
     const record = random.chance(0.9) ? someone(random, holders) : someone(random, seen)
     const renewal = {
-      id: record?.id ?? 'none',
+      id: record?.id ?? NOBODY,
       token: record?.lease?.token ?? 'none',
       leaseTtl: 50 + random.below(300),
     }
@@ -192,7 +195,7 @@ const removing = ({ random, seen }: Situation): Command => {
   const ended = seen.filter(({ status }) => status !== 'pending' && status !== 'running')
   const removals = several(random, 2, (): Removal => {
     const record = someone(random, ended.length > 0 ? ended : seen)
-    return { id: record?.id ?? 'none', revision: record?.revision ?? 1, endKey: random.chance(0.5) }
+    return { id: record?.id ?? NOBODY, revision: record?.revision ?? 1, endKey: random.chance(0.5) }
   })
   return { do: 'remove', removals }
 }

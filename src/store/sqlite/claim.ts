@@ -5,7 +5,7 @@ import type { Want } from '../store.ts'
 import { prepared } from './connection.ts'
 import type { Tally } from './counts.ts'
 import { CLAIMED_COLUMNS, type Claimed, packClaimed } from './claimed.ts'
-import { COLUMNS, type Row } from './rows.ts'
+import { COLUMNS, type Row } from '../sql/rows.ts'
 
 export interface LookRows {
   readonly now: Instant

@@ -5,7 +5,7 @@ import { HISTORY_KEPT } from '../../core/task.ts'
 import type { Committed, Removal, Removed, Renewal, Renewed } from '../store.ts'
 import { prepared } from './connection.ts'
 import type { Tally } from './counts.ts'
-import { assignmentsOf, type Cell, pushValues, type Row, trimHistory } from './rows.ts'
+import { assignmentsOf, type Cell, pushValues, type Row, shapeOf, trimHistory } from '../sql/rows.ts'
 
 /** Changes as they travel to the thread: those of one shape share the text of their statement. */
 export interface ChangeRows {
@@ -24,13 +24,11 @@ const statements = new Map<string, Statement>()
 
 /** One statement per set of fields: its text is made once. `keyed`: the row's own key is known; `seen`: so is the lease's end. */
 const statementFor = (set: ChangeSet, keyed: boolean, seen: boolean): Statement => {
-  let shape = keyed ? 'k' : ''
-  if (seen) shape += 's'
-  for (const field in set) shape += field === 'lease' && set.lease === null ? '-lease' : `,${field}`
+  const shape = `${keyed ? 'k' : ''}${seen ? 's' : ''}${shapeOf(set)}`
   let statement = statements.get(shape)
   if (statement === undefined) {
     const where = `${keyed ? 'key = ? and ' : ''}${seen ? 'lease_expires_at = ? and ' : ''}id = ? and revision = ?`
-    statement = { text: `update holdfast_task set ${assignmentsOf(set)}, revision = revision + 1, history = history || ',' || ? where ${where}` }
+    statement = { text: `update holdfast_task set ${assignmentsOf(set, () => '?')}, revision = revision + 1, history = history || ',' || ? where ${where}` }
     statements.set(shape, statement)
   }
   return statement

@@ -12,7 +12,7 @@ import { asHoldfastError, isBusy } from './errors.ts'
 import { insertRow } from './insert.ts'
 import type { ReadCall, WriteCall } from './protocol.ts'
 import { countRows, findKey, getRow, listStep } from './query.ts'
-import type { Row } from './rows.ts'
+import type { Row } from '../sql/rows.ts'
 import { writeMeta } from './schema.ts'
 
 export interface Write {

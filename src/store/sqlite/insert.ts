@@ -5,7 +5,7 @@ import type { Instant } from '../../core/task.ts'
 import { prepared } from './connection.ts'
 import type { Tally } from './counts.ts'
 import { findKey, getRow } from './query.ts'
-import { COLUMNS_WITH_HISTORY, FRESH_COLUMNS, type Row } from './rows.ts'
+import { COLUMNS_WITH_HISTORY, FRESH_COLUMNS, type Row } from '../sql/rows.ts'
 
 export interface InsertRow {
   readonly row: Row

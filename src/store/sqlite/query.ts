@@ -2,12 +2,12 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { KeyRecord } from '../../core/idempotency.ts'
 import type { Instant } from '../../core/task.ts'
-import type { ViewFilter } from '../../core/views.ts'
 import type { Page, Query } from '../store.ts'
+import { type Condition, conditionOf } from '../sql/conditions.ts'
+import { type Cell, COLUMNS, COLUMNS_WITH_HISTORY, type Row } from '../sql/rows.ts'
 import { prepared } from './connection.ts'
 import { countOf } from './counts.ts'
 import { SPARSE } from './schema.ts'
-import { type Cell, COLUMNS, COLUMNS_WITH_HISTORY, type Row } from './rows.ts'
 
 export const getRow = (db: DatabaseSync, id: string): Row | null =>
   (prepared(db, `select ${COLUMNS_WITH_HISTORY} from holdfast_task where id = ?`).get(id) as unknown as Row | undefined) ?? null
@@ -22,34 +22,8 @@ export const findKey = (db: DatabaseSync, key: string): { key: KeyRecord; task: 
 /** How many rows one step of a walk may pass. */
 const STEP = 5_000
 
-interface Condition {
-  readonly sql: string
-  readonly values: readonly Cell[]
-}
-
-const viewCondition = ({ status, available, retried }: ViewFilter, now: Instant): Condition => ({
-  sql: `(status = '${status}'${available === undefined ? '' : available === 'now' ? ' and available_at <= ?' : ' and available_at > ?'}${retried ? ' and retry_count > 0' : ''})`,
-  values: available === undefined ? [] : [now],
-})
-
-const conditionOf = (query: Query, now: Instant): Condition => {
-  const views = query.views?.map((view) => viewCondition(view, now))
-  const parts: readonly (Condition | false)[] = [
-    query.queue !== undefined && { sql: 'queue = ?', values: [query.queue] },
-    query.type !== undefined && { sql: 'type = ?', values: [query.type] },
-    views !== undefined && { sql: `(${views.map(({ sql }) => sql).join(' or ') || 'false'})`, values: views.flatMap(({ values }) => values) },
-    query.tag !== undefined && {
-      sql: `exists (select 1 from json_each(options, '$.tags') as tag where tag.key = ? and tag.value = ?)`,
-      values: [query.tag.name, query.tag.value],
-    },
-    query.workerId !== undefined && { sql: `status = 'running' and lease_worker = ?`, values: [query.workerId] },
-    query.createdAfter !== undefined && { sql: 'created_at > ?', values: [query.createdAfter] },
-    query.createdBefore !== undefined && { sql: 'created_at < ?', values: [query.createdBefore] },
-    query.completedBefore !== undefined && { sql: 'completed_at < ?', values: [query.completedBefore] },
-  ]
-  const given = parts.filter((part) => part !== false)
-  return { sql: given.map(({ sql }) => sql).join(' and ') || 'true', values: given.flatMap(({ values }) => values) }
-}
+const condition = (query: Query, now: Instant): Condition => conditionOf(query, now, TAGGED)
+const TAGGED = `exists (select 1 from json_each(options, '$.tags') as tag where tag.key = ? and tag.value = ?)`
 
 const COMMON: ReadonlySet<string> = new Set(['pending', 'running', 'completed'])
 
@@ -67,7 +41,7 @@ export interface Step {
 
 /** At most `limit` matching rows after `after`, having passed at most STEP. */
 export const listStep = (db: DatabaseSync, query: Query, { order, limit, after }: Page, now: Instant): Step => {
-  const { sql, values } = conditionOf(query, now)
+  const { sql, values } = condition(query, now)
   const sign = order === 'oldest' ? '>' : '<'
   const direction = order === 'oldest' ? 'asc' : 'desc'
   const beyond = after === undefined ? '' : ` and id ${sign} ?`
@@ -98,7 +72,7 @@ export const countRows = (db: DatabaseSync, query: Query, cap: number, now: Inst
     for (const status of statuses) total += countOf(db, query.queue, status)
     return Math.min(total, cap)
   }
-  const { sql, values } = conditionOf(query, now)
+  const { sql, values } = condition(query, now)
   const row = prepared(db, `select count(*) from (select 1 from holdfast_task where ${sql} limit ?)`).get(...values, cap) as unknown as [number]
   return row[0]
 }

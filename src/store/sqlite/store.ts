@@ -12,7 +12,7 @@ import type { LookRows } from './claim.ts'
 import { encodeChanges } from './commit.ts'
 import type { InsertedRow, InsertRow } from './insert.ts'
 import type { Call, FromThread, Notice, Reply, ThreadData, ToThread } from './protocol.ts'
-import { decodeWhole, encodeFresh, encodeWhole, isFresh, type Row } from './rows.ts'
+import { decodeWhole, encodeFresh, encodeWhole, isFresh, type Row } from '../sql/rows.ts'
 import { unpackClaimed } from './claimed.ts'
 import { insertInTransaction } from './transaction.ts'
 

@@ -1,4 +1,4 @@
-/** Task ↔ row: the only place that knows which column holds which field. */
+/** Task ↔ row: the only place that knows which column holds which field, for all stores that speak SQL. */
 import { DEFAULTS } from '../../core/submission.ts'
 import type { ChangeSet, Encoding, HistoryEntry, RetryPolicy, TaskError, TaskRecord, TaskStatus } from '../../core/task.ts'
 import { keptHistory } from '../../core/task.ts'
@@ -164,17 +164,31 @@ const COLUMN: Readonly<Partial<Record<Field, string>>> = {
 
 const LEASE_COLUMNS = ['lease_token', 'lease_worker', 'lease_claimed_at', 'lease_expires_at'] as const
 
-/** The assignments for a set of fields: the same fields give the same text, so its statement is prepared once. */
-export const assignmentsOf = (set: ChangeSet): string => {
-  const parts: string[] = []
+/** The columns that a set of fields binds, in the order of `pushValues`. A cleared lease binds none. */
+export const changedColumns = (set: ChangeSet): string[] => {
+  const columns: string[] = []
   for (const field in set) {
-    if (field === 'lease') for (const column of LEASE_COLUMNS) parts.push(set.lease === null ? `${column} = null` : `${column} = ?`)
-    else parts.push(`${COLUMN[field as Field]!} = ?`)
+    if (field !== 'lease') columns.push(COLUMN[field as Field]!)
+    else if (set.lease) columns.push(...LEASE_COLUMNS)
   }
+  return columns
+}
+
+/** The same for the same fields: under it, a statement is made once. */
+export const shapeOf = (set: ChangeSet): string => {
+  let shape = ''
+  for (const field in set) shape += field === 'lease' && set.lease === null ? '-lease' : `,${field}`
+  return shape
+}
+
+/** What a set of fields assigns, with `bound(column)` for each value that it binds. */
+export const assignmentsOf = (set: ChangeSet, bound: (column: string) => string): string => {
+  const parts = changedColumns(set).map((column) => `${column} = ${bound(column)}`)
+  if (set.lease === null) parts.push(...LEASE_COLUMNS.map((column) => `${column} = null`))
   return parts.join(', ')
 }
 
-/** Adds the values for `assignmentsOf(set)`, in its order. */
+/** Adds the values for `changedColumns(set)`, in its order. */
 export const pushValues = (row: Row, set: ChangeSet): void => {
   for (const field in set) {
     if (field === 'lease') {

@@ -1,0 +1,173 @@
+/** Writes that name one task: changes under their revision in batches of one shape, renewals under their token, removals. */
+import type { Change, ChangeSet, Instant } from '../../core/task.ts'
+import { HISTORY_KEPT } from '../../core/task.ts'
+import { assignmentsOf, type Cell, changedColumns, pushValues, shapeOf, trimHistory } from '../sql/rows.ts'
+import type { Committed, Removal, Removed, Renewal, Renewed } from '../store.ts'
+import { CLOCK } from './claim.ts'
+import type { Connections, Value } from './connection.ts'
+
+const BIGINTS: ReadonlySet<string> = new Set([
+  'available_at', 'expires_at', 'created_at', 'updated_at', 'started_at', 'completed_at', 'expired_at', 'lease_claimed_at', 'lease_expires_at', 'cancel_requested_at',
+])
+const INTEGERS: ReadonlySet<string> = new Set(['priority', 'revision', 'attempts', 'retry_count', 'reschedule_count', 'replay_count'])
+const UUIDS: ReadonlySet<string> = new Set(['id', 'replayed_as'])
+
+/** The array type to which a column's values are bound. */
+export const arrayOf = (column: string): string =>
+  BIGINTS.has(column) ? 'bigint[]' : INTEGERS.has(column) ? 'integer[]' : UUIDS.has(column) ? 'uuid[]' : 'text[]'
+
+interface Shape {
+  readonly text: string
+  /** One list per parameter. */
+  readonly columns: Cell[][]
+  readonly at: number[]
+}
+
+export class Committer {
+  readonly #connections: Connections
+  readonly #schema: string
+  readonly #texts = new Map<string, string>()
+
+  constructor(connections: Connections, schema: string) {
+    this.#connections = connections
+    this.#schema = schema
+  }
+
+  /** One statement writes a row once: a second change of the same task waits for the first. */
+  async commit(changes: readonly Change[]): Promise<Committed[]> {
+    const seen = new Set<string>()
+    const first: Change[] = []
+    const later: Change[] = []
+    for (const change of changes) (seen.size === seen.add(change.id).size ? later : first).push(change)
+    if (later.length === 0) return this.#commitDistinct(changes)
+    const [written, after] = [await this.#commitDistinct(first), await this.commit(later)]
+    return changes.map((change) => (first.includes(change) ? written[first.indexOf(change)]! : after[later.indexOf(change)]!))
+  }
+
+  async #commitDistinct(changes: readonly Change[]): Promise<Committed[]> {
+    const results: Committed[] = new Array(changes.length).fill('conflict')
+    const missed: number[] = []
+    await Promise.all(
+      this.#byShape(changes).map(async ({ text, columns, at }) => {
+        const written = new Set((await this.#connections.query(text, columns)).map(([id]) => id as string))
+        for (const i of at) {
+          if (written.has(changes[i]!.id)) results[i] = 'written'
+          else missed.push(i)
+        }
+      }),
+    )
+    if (missed.length > 0) await this.#tellGone(changes, missed, results)
+    await this.#trim(changes, results)
+    return results
+  }
+
+  #byShape(changes: readonly Change[]): Shape[] {
+    const shapes = new Map<string, Shape>()
+    for (const [i, change] of changes.entries()) {
+      const { id, revision, set, entry, leaseExpiresAt } = change
+      const name = `${leaseExpiresAt === undefined ? '' : 's'}${shapeOf(set)}`
+      let shape = shapes.get(name)
+      if (shape === undefined) {
+        const text = this.#textOf(name, set, leaseExpiresAt !== undefined)
+        shape = { text, columns: Array.from({ length: changedColumns(set).length + (leaseExpiresAt === undefined ? 3 : 4) }, () => []), at: [] }
+        shapes.set(name, shape)
+      }
+      const row: Cell[] = [id, revision, JSON.stringify(entry)]
+      if (leaseExpiresAt !== undefined) row.push(leaseExpiresAt)
+      pushValues(row, set)
+      for (const [n, value] of row.entries()) shape.columns[n]!.push(value)
+      shape.at.push(i)
+    }
+    return [...shapes.values()]
+  }
+
+  #textOf(name: string, set: ChangeSet, seen: boolean): string {
+    let text = this.#texts.get(name)
+    if (text === undefined) {
+      const bound = [['id', 'uuid[]'], ['was', 'integer[]'], ['entry', 'text[]'], ...(seen ? [['seen', 'bigint[]']] : []), ...changedColumns(set).map((column) => [`new_${column}`, arrayOf(column)])]
+      const unnested = bound.map(([, type], n) => `$${n + 1}::${type}`).join(', ')
+      text = `
+        update ${this.#schema}.task t set ${assignmentsOf(set, (column) => `c.new_${column}`)}, revision = t.revision + 1, history = t.history || ',' || c.entry
+        from unnest(${unnested}) as c(${bound.map(([column]) => column).join(', ')})
+        where t.id = c.id and t.revision = c.was${seen ? ' and t.lease_expires_at = c.seen' : ''}
+        returning t.id`
+      this.#texts.set(name, text)
+    }
+    return text
+  }
+
+  async #tellGone(changes: readonly Change[], missed: readonly number[], results: Committed[]): Promise<void> {
+    const there = await this.#existing(missed.map((i) => changes[i]!.id))
+    for (const i of missed) if (!there.has(changes[i]!.id)) results[i] = 'gone'
+  }
+
+  async #existing(ids: readonly string[]): Promise<ReadonlySet<string>> {
+    const rows = await this.#connections.query(`select id from ${this.#schema}.task where id = any($1::uuid[])`, [ids])
+    return new Set(rows.map(([id]) => id as string))
+  }
+
+  /** Readers cut a history to what is kept; the stored text is cut now and then, so that it does not grow without end. */
+  async #trim(changes: readonly Change[], results: readonly Committed[]): Promise<void> {
+    for (const [i, { id, entry }] of changes.entries()) {
+      if (results[i] !== 'written' || entry.n <= HISTORY_KEPT || entry.n % (HISTORY_KEPT / 2) > 1) continue
+      const [row] = await this.#connections.query(`select history, revision from ${this.#schema}.task where id = $1`, [id])
+      if (row === undefined) continue
+      const [history, revision] = row as [string, number]
+      await this.#connections.query(`update ${this.#schema}.task set history = $2 where id = $1 and revision = $3`, [id, trimHistory(history), revision])
+    }
+  }
+
+  async renew(renewals: readonly Renewal[], now: Instant | null): Promise<Renewed[]> {
+    const rows = await this.#connections.query(renewStatement(this.#schema), renewValues(renewals, now))
+    return renewedOf(renewals, rows)
+  }
+
+  async remove(removals: readonly Removal[]): Promise<Removed[]> {
+    const rows = await this.#connections.query(
+      `with gone as (
+        delete from ${this.#schema}.task t using unnest($1::uuid[], $2::integer[], $3::boolean[]) as r(id, was, end_key)
+        where t.id = r.id and t.revision = r.was returning t.id, t.idempotency_key, r.end_key
+      ), ended as (
+        delete from ${this.#schema}.key k using gone g where g.end_key and k.key = g.idempotency_key and k.task_id = g.id
+      ), orphaned as (
+        update ${this.#schema}.key k set orphan = true from gone g where not g.end_key and k.key = g.idempotency_key and k.task_id = g.id
+      ) select id from gone`,
+      [removals.map(({ id }) => id), removals.map(({ revision }) => revision), removals.map(({ endKey }) => endKey)],
+    )
+    const removed = new Set(rows.map(([id]) => id as string))
+    const missed = removals.filter(({ id }) => !removed.has(id)).map(({ id }) => id)
+    const there = missed.length === 0 ? new Set<string>() : await this.#existing(missed)
+    return removals.map(({ id }): Removed => (removed.delete(id) ? 'removed' : there.has(id) ? 'conflict' : 'gone'))
+  }
+}
+
+/** Also run by the keeper's thread, on its own connection. */
+export const renewStatement = (schema: string): string => `
+  with ${CLOCK}
+  update ${schema}.task t set lease_expires_at = clock.now + r.ttl, progress = coalesce(r.progress, t.progress)
+  from unnest($2::uuid[], $3::text[], $4::bigint[], $5::text[]) as r(id, token, ttl, progress), clock
+  where t.id = r.id and t.lease_token = r.token and t.status = 'running'
+  returning t.id, t.lease_token, t.cancel_requested_at`
+
+export const renewValues = (all: readonly Renewal[], now: Instant | null): Value[] => {
+  const renewals = lastOfEach(all)
+  return [
+    now,
+    renewals.map(({ id }) => id),
+    renewals.map(({ token }) => token),
+    renewals.map(({ leaseTtl }) => leaseTtl),
+    renewals.map(({ progress }) => progress ?? null),
+  ]
+}
+
+/** One statement writes a row once: of several renewals of one lease the last counts, with the last progress given. */
+const lastOfEach = (renewals: readonly Renewal[]): readonly Renewal[] => {
+  const last = new Map<string, Renewal>()
+  for (const renewal of renewals) last.set(`${renewal.id} ${renewal.token}`, { ...last.get(`${renewal.id} ${renewal.token}`), ...renewal })
+  return [...last.values()]
+}
+
+export const renewedOf = (renewals: readonly Renewal[], rows: readonly (readonly unknown[])[]): Renewed[] => {
+  const held = new Map(rows.map(([id, token, cancelRequestedAt]) => [`${id} ${token}`, cancelRequestedAt === null ? ('held' as const) : ('cancel' as const)]))
+  return renewals.map(({ id, token }) => held.get(`${id} ${token}`) ?? 'lost')
+}

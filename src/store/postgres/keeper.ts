@@ -1,0 +1,39 @@
+/** Heartbeats from a thread with a connection of its own: neither a busy pool nor a busy event loop loses leases. */
+import { Worker } from 'node:worker_threads'
+import type { ClientConfig } from 'pg'
+import type { HeldLease, Keeper, KeeperOptions, KeeperReport } from '../store.ts'
+
+export interface KeeperThreadData {
+  readonly config: ClientConfig
+  readonly schema: string
+  readonly board: SharedArrayBuffer
+  readonly leaseTtl: number
+  readonly every: number
+}
+
+export type ToKeeper =
+  | { readonly kind: 'hold'; readonly leases: readonly HeldLease[] }
+  | { readonly kind: 'progress'; readonly slot: number; readonly progress: string }
+  | { readonly kind: 'close' }
+
+export interface FromKeeper {
+  readonly results: readonly KeeperReport[]
+  readonly renewedAt: number
+}
+
+export const startKeeper = (config: ClientConfig, schema: string, { board, leaseTtl, every, report }: KeeperOptions): Keeper => {
+  // Beside this file, with its own ending: .ts in a checkout, .js in the package.
+  const module = new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js', import.meta.url)
+  const data: KeeperThreadData = { config, schema, board: board.memory, leaseTtl, every }
+  const thread = new Worker(module, { workerData: data, name: 'holdfast-postgres' })
+  thread.on('message', ({ results, renewedAt }: FromKeeper) => report(results, renewedAt))
+  // A thread that fails renews nothing: the holders' own deadlines tell them.
+  thread.on('error', () => {})
+  thread.unref()
+  const post = (message: ToKeeper): void => thread.postMessage(message)
+  return {
+    hold: (leases) => post({ kind: 'hold', leases }),
+    progress: (slot, progress) => post({ kind: 'progress', slot, progress }),
+    close: () => post({ kind: 'close' }),
+  }
+}

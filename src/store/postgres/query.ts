@@ -1,0 +1,73 @@
+/** Reads: by id, by key, by page, and counts. */
+import type { KeyRecord } from '../../core/idempotency.ts'
+import type { Instant, TaskRecord } from '../../core/task.ts'
+import { conditionOf } from '../sql/conditions.ts'
+import { COLUMNS, COLUMNS_WITH_HISTORY, decodeWhole, type Row } from '../sql/rows.ts'
+import type { Page, Query } from '../store.ts'
+import type { Executor, Value } from './connection.ts'
+
+/** In the order asked for; null where there is none. */
+export const getTasks = async (executor: Executor, schema: string, ids: readonly string[]): Promise<(TaskRecord | null)[]> => {
+  const rows = await executor.query(`select ${COLUMNS_WITH_HISTORY} from ${schema}.task where id = any($1::uuid[])`, [ids])
+  const tasks = new Map(rows.map((row) => [row[0] as string, decodeWhole(row as Row)]))
+  return ids.map((id) => tasks.get(id) ?? null)
+}
+
+const KEY_WIDTH = 5
+
+export const findKeys = async (executor: Executor, schema: string, keys: readonly string[], lock = ''): Promise<{ key: KeyRecord; task: TaskRecord | null }[]> => {
+  const columns = COLUMNS_WITH_HISTORY.split(', ').map((column) => `t.${column} as task_${column}`).join(', ')
+  const rows = await executor.query(
+    `select k.key, k.task_id, k.hash, k.expires_at, k.exact, ${columns} from ${schema}.key k left join ${schema}.task t on t.id = k.task_id where k.key = any($1::text[])${lock}`,
+    [keys],
+  )
+  return rows.map((row) => {
+    const [key, taskId, hash, expiresAt, exact] = row as [string, string, string, number | string, boolean]
+    const task = row[KEY_WIDTH] === null ? null : decodeWhole(row.slice(KEY_WIDTH) as Row)
+    return { key: { key, taskId, hash, expiresAt: Number(expiresAt), exact }, task }
+  })
+}
+
+const TAGGED = `(options::json -> 'tags' ->> ?) = ?`
+const NOW = `(extract(epoch from clock_timestamp()) * 1000)`
+
+/** `?` becomes $1, $2, …: the text has no other question marks, all values being bound. */
+const numbered = (sql: string): string => {
+  let n = 0
+  return sql.replaceAll('?', () => `$${++n}`)
+}
+
+/** Tells the planner that the index of rare statuses fits. */
+const SPARSE = ` and status not in ('pending', 'running', 'completed')`
+const COMMON: ReadonlySet<string> = new Set(['pending', 'running', 'completed'])
+
+const whereOf = (query: Query, now: Instant | null): { sql: string; values: Value[] } => {
+  const { sql, values } = conditionOf(query, now ?? Number.NaN, TAGGED)
+  const views = query.views ?? []
+  const sparse = views.length > 0 && views.every(({ status }) => !COMMON.has(status)) ? SPARSE : ''
+  if (now !== null) return { sql: sql + sparse, values: [...values] }
+  // The store's own clock stands where the instant would be bound.
+  const kept: Value[] = []
+  let n = 0
+  const timed = sql.replaceAll('?', () => {
+    const value = values[n++]!
+    if (Number.isNaN(value)) return NOW
+    kept.push(value)
+    return '?'
+  })
+  return { sql: timed + sparse, values: kept }
+}
+
+export const listTasks = async (executor: Executor, schema: string, query: Query, { order, limit, after, now }: Page): Promise<TaskRecord[]> => {
+  const { sql, values } = whereOf(query, now)
+  const beyond = after === undefined ? '' : ` and id ${order === 'oldest' ? '>' : '<'} ?::uuid`
+  const text = `select ${COLUMNS} from ${schema}.task where ${sql}${beyond} order by id ${order === 'oldest' ? 'asc' : 'desc'} limit ?`
+  const rows = await executor.query(numbered(text), [...values, ...(after === undefined ? [] : [after]), limit])
+  return rows.map((row) => decodeWhole(row as Row))
+}
+
+export const countTasks = async (executor: Executor, schema: string, query: Query, cap: number, now: Instant | null): Promise<number> => {
+  const { sql, values } = whereOf(query, now)
+  const [row] = await executor.query(numbered(`select count(*) from (select 1 from ${schema}.task where ${sql} limit ?) as counted`), [...values, cap])
+  return Number(row![0])
+}

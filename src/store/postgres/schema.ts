@@ -1,0 +1,104 @@
+/** The tables, as numbered migrations under an advisory lock: forward only, never edited after a release. */
+import { HoldfastError } from '../../core/errors.ts'
+import type { Executor } from './connection.ts'
+
+/**
+ * `options` holds what was given on submit and is not a default, as JSON text, or null. `history` is JSON objects with
+ * commas between, without brackets, so that a move appends to it. Payloads are text, not jsonb, which would reorder keys,
+ * round numbers and refuse NUL. Instants are milliseconds. A key is an orphan once its task was removed.
+ */
+const migrations = (schema: string): readonly string[] => [
+  `
+  create table ${schema}.task (
+    id uuid primary key,
+    available_at bigint not null,
+    expires_at bigint,
+    created_at bigint not null,
+    updated_at bigint not null,
+    started_at bigint,
+    completed_at bigint,
+    expired_at bigint,
+    lease_claimed_at bigint,
+    lease_expires_at bigint,
+    cancel_requested_at bigint,
+    priority integer not null default 0,
+    revision integer not null default 1,
+    attempts integer not null default 0,
+    retry_count integer not null default 0,
+    reschedule_count integer not null default 0,
+    replay_count integer not null default 0,
+    replayed_as uuid,
+    queue text not null,
+    type text not null,
+    status text not null default 'pending',
+    lease_token text,
+    lease_worker text,
+    archived_from text,
+    idempotency_key text,
+    options text,
+    last_error text,
+    progress text,
+    output_encoding text not null default 'json',
+    output text,
+    input text not null,
+    history text not null
+  ) with (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1, autovacuum_analyze_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+
+  create index task_ready on ${schema}.task (queue, type, priority desc, available_at, id) where status = 'pending';
+  create index task_lease on ${schema}.task (lease_expires_at) where status = 'running';
+  create index task_expiry on ${schema}.task (expires_at) where status = 'pending' and expires_at is not null;
+  create index task_ended on ${schema}.task (status, id) where status not in ('pending', 'running', 'completed');
+
+  create table ${schema}.key (
+    key text primary key,
+    task_id uuid not null,
+    hash text not null,
+    expires_at bigint not null,
+    exact boolean not null,
+    orphan boolean not null default false
+  );
+  create index key_orphan on ${schema}.key (expires_at) where orphan;
+
+  create table ${schema}.document (name text collate "C" primary key, value text not null, version integer not null);
+  `,
+]
+
+export const SCHEMA_VERSION = migrations('').length
+
+/** The version found; 0 when there are no Holdfast tables in this schema. Throws SCHEMA_NEWER. */
+export const schemaVersion = async (executor: Executor, schema: string): Promise<number> => {
+  const [exists] = await executor.query(`select to_regclass($1)::text`, [`${schema}.meta`])
+  if (exists?.[0] == null) return 0
+  const found = Number((await readMeta(executor, schema, 'schema_version')) ?? 0)
+  if (found > SCHEMA_VERSION) {
+    throw new HoldfastError('SCHEMA_NEWER', `the store has schema ${found}; this release knows up to ${SCHEMA_VERSION}`, { found, known: SCHEMA_VERSION })
+  }
+  return found
+}
+
+/** Ten processes may try at once: the lock lets one through, the others find it done. `executor` is one connection. */
+export const migrate = async (executor: Executor, schema: string, identity: string): Promise<void> => {
+  await executor.query('begin', [])
+  try {
+    await executor.query(`select pg_advisory_xact_lock(hashtext('holdfast'), hashtext($1))`, [schema])
+    const found = await schemaVersion(executor, schema)
+    if (found < SCHEMA_VERSION) {
+      await executor.query(`create schema if not exists ${schema}`, [])
+      await executor.query(`create table if not exists ${schema}.meta (name text primary key, value text not null)`, [])
+      for (const sql of migrations(schema).slice(found)) await executor.script(sql)
+      await writeMeta(executor, schema, 'schema_version', String(SCHEMA_VERSION))
+      if (found === 0) await writeMeta(executor, schema, 'identity', identity)
+    }
+    await executor.query('commit', [])
+  } catch (error) {
+    await executor.query('rollback', []).catch(() => {})
+    throw error
+  }
+}
+
+export const readMeta = async (executor: Executor, schema: string, name: string): Promise<string | null> =>
+  ((await executor.query(`select value from ${schema}.meta where name = $1`, [name]))[0]?.[0] as string | undefined) ?? null
+
+const writeMeta = async (executor: Executor, schema: string, name: string, value: string): Promise<void> => {
+  await executor.query(`insert into ${schema}.meta (name, value) values ($1, $2) on conflict (name) do update set value = excluded.value`, [name, value])
+}

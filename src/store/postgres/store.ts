@@ -1,0 +1,271 @@
+/** PostgreSQL: the store for more than one machine. */
+import { randomUUID } from 'node:crypto'
+import type { ClientConfig, Pool, PoolClient } from 'pg'
+import { HoldfastError } from '../../core/errors.ts'
+import type { KeyRecord } from '../../core/idempotency.ts'
+import type { Change, Instant, TaskRecord } from '../../core/task.ts'
+import { decodeClaimed } from '../sql/claimed.ts'
+import { decodeWhole, type Row } from '../sql/rows.ts'
+import type { Capability, Committed, Documents, Inserted, Insertion, InsertOptions, Keeper, KeeperOptions, Look, Page, Query, Removal, Removed, Renewal, Renewed, Store, Want } from '../store.ts'
+import { CLOCK, type ClaimStatements, claimStatements, claimValues } from './claim.ts'
+import { Committer } from './commit.ts'
+import { Connections, callersExecutor, connectionConfig, type Executor, executorOf, type QueryFunction, type Value, withoutSecrets } from './connection.ts'
+import { postgresDocuments } from './documents.ts'
+import { asHoldfastError } from './errors.ts'
+import { insertKeyed, insertKeyless } from './insert.ts'
+import { startKeeper } from './keeper.ts'
+import { countTasks, findKeys, getTasks, listTasks } from './query.ts'
+import { migrate, readMeta, SCHEMA_VERSION, schemaVersion } from './schema.ts'
+import { Wake } from './wake.ts'
+
+export interface PostgresOptions {
+  /** The schema with Holdfast's tables. Default 'holdfast'. */
+  readonly schema?: string
+  /** Make the schema when there is none. Default false. */
+  readonly create?: boolean
+  /** Bring an older schema up to date on connecting. Default true; false for applications without the right to. */
+  readonly migrate?: boolean
+  /** LISTEN for wake-ups. Default true; false behind PgBouncer in transaction mode. */
+  readonly listen?: boolean
+  /** Use named prepared statements. Default true; false behind PgBouncer in transaction mode. */
+  readonly prepare?: boolean
+  /** Connections of the pool. Default 6. */
+  readonly max?: number
+  /** Your own pool, used instead of one of Holdfast's. It is not closed with the client. */
+  readonly pool?: Pool
+}
+
+export const openPostgres = async (url: string | null, options: PostgresOptions = {}): Promise<Store> => {
+  const schema = checkSchema(options.schema ?? 'holdfast')
+  const prepare = options.prepare ?? true
+  const guard = new IdentityGuard(schema)
+  const { pool } = options
+  const connections = pool
+    ? new Connections(pool, addressOf(pool), { prepare, isOurs: false })
+    : await Connections.open(mustHaveUrl(url), { prepare, max: options.max ?? 6 }, (client) => guard.check(client))
+  try {
+    const identity = await prepareSchema(connections, schema, options)
+    guard.identity = identity
+    // A pool of the caller's may carry functions and sockets: then heartbeats come from the event loop.
+    const config = url === null ? null : connectionConfig(url, 'holdfast')
+    return new PostgresStore(connections, schema, identity, url === null ? addressOf(pool!) : withoutSecrets(url), config, options.listen ?? true)
+  } catch (error) {
+    await connections.close()
+    throw error
+  }
+}
+
+const SCHEMA_NAME = /^[a-z_][a-z0-9_]{0,62}$/
+
+const checkSchema = (schema: string): string => {
+  if (SCHEMA_NAME.test(schema)) return `"${schema}"`
+  throw new HoldfastError('INVALID_OPTION', `schema: '${schema}' must be 1 to 63 characters of a-z 0-9 _, not beginning with a digit`, { field: 'schema' })
+}
+
+const mustHaveUrl = (url: string | null): string => {
+  if (url !== null) return url
+  throw new HoldfastError('INVALID_OPTION', 'postgres needs an address or a pool', { field: 'url' })
+}
+
+const addressOf = (pool: Pool): string => {
+  const { host = 'localhost', port = 5432, database = '' } = pool.options
+  return `postgres://${host}:${port}/${database}`
+}
+
+/** A new connection may lead to another database than the last one did: it is asked before it is used. */
+class IdentityGuard {
+  readonly #schema: string
+  identity: string | null = null
+
+  constructor(schema: string) {
+    this.#schema = schema
+  }
+
+  async check(client: PoolClient): Promise<void> {
+    // An acknowledged write must be on disk, whatever the role or database says.
+    await client.query(`select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'`)
+    if (this.identity === null) return
+    const executor = executorOf(client, { prepare: false })
+    const found = (await schemaVersion(executor, this.#schema)) === 0 ? null : await readMeta(executor, this.#schema, 'identity')
+    if (found !== this.identity) throw new HoldfastError('STORE_IDENTITY_CHANGED', 'the database now holds another Holdfast store, or none')
+  }
+}
+
+/** The identity of the store, once its schema is the one that this release knows. */
+const prepareSchema = async (connections: Connections, schema: string, options: PostgresOptions): Promise<string> => {
+  const found = await schemaVersion(connections.asExecutor(), schema)
+  if (found === 0 && !options.create) {
+    throw new HoldfastError('STORE_NOT_FOUND', `there is no Holdfast store in schema ${schema}: run \`holdfast init URL\`, or connect with create: true`)
+  }
+  if (found < SCHEMA_VERSION) {
+    if (found > 0 && options.migrate === false) {
+      throw new HoldfastError('SCHEMA_OLDER', `schema ${schema} has version ${found}, this release needs ${SCHEMA_VERSION}: run \`holdfast migrate URL\``)
+    }
+    await connections.onOne((executor) => migrate(executor, schema, randomUUID()))
+  }
+  const identity = await readMeta(connections.asExecutor(), schema, 'identity')
+  if (identity === null) throw new HoldfastError('STORE_CORRUPT', `schema ${schema} has no identity`)
+  return identity
+}
+
+/** Overdue tasks are asked for with every look that found too little, and otherwise this often. */
+const DUE_EVERY = 250
+const SWEEP_EVERY = 60_000
+
+class PostgresStore implements Store {
+  readonly capabilities: ReadonlySet<Capability> = new Set<Capability>(['exact-order', 'transactions', 'durable'])
+  readonly address: string
+  readonly leaseTtl = 5_000
+  readonly documents: Documents
+  /** Only where the thread can open a connection like ours. */
+  readonly keeper?: (options: KeeperOptions) => Keeper
+  readonly #connections: Connections
+  readonly #schema: string
+  readonly #identity: string
+  readonly #statements: ClaimStatements
+  readonly #committer: Committer
+  readonly #wake: Wake
+  #dueAskedAt = Number.NEGATIVE_INFINITY
+  #sweptAt = 0
+
+  constructor(connections: Connections, schema: string, identity: string, address: string, config: ClientConfig | null, listen: boolean) {
+    this.address = address
+    this.#connections = connections
+    this.#schema = schema
+    this.#identity = identity
+    this.#statements = claimStatements(schema)
+    this.#committer = new Committer(connections, schema)
+    this.documents = postgresDocuments(connections, schema)
+    if (config !== null) this.keeper = (options) => startKeeper(config, schema, options)
+    this.#wake = new Wake(connections, `holdfast_${schema.replaceAll('"', '')}`, listen ? config : null)
+  }
+
+  async now(): Promise<{ at: Instant; uncertainty: number }> {
+    const [row] = await this.#query(`with ${CLOCK} select now from clock`, [null])
+    return { at: row![0] as number, uncertainty: 1 }
+  }
+
+  async insert(insertions: readonly Insertion[], { tx, now }: InsertOptions): Promise<Inserted[]> {
+    const queues = [...new Set(insertions.map(({ task }) => task.queue))]
+    if (tx !== undefined) return this.#insertInTransaction(tx as QueryFunction, insertions, now, queues)
+    const keyed = insertions.some(({ key }) => key !== undefined)
+    const inserted = keyed
+      ? await this.#connections.transaction((executor) => insertAll(executor, this.#schema, insertions, now))
+      : await this.#connections.repeatable((executor) => insertKeyless(executor, this.#schema, insertions.map(({ task }) => task)))
+    this.#wake.ring(queues)
+    return inserted
+  }
+
+  /** The notice is part of the caller's transaction, so it comes when that commits. */
+  async #insertInTransaction(tx: QueryFunction, insertions: readonly Insertion[], now: Instant | null, queues: readonly string[]): Promise<Inserted[]> {
+    if (typeof tx?.query !== 'function') throw new HoldfastError('INVALID_OPTION', 'tx must be a pg client in a transaction, or have a query(text, values) function', { field: 'tx' })
+    const executor = callersExecutor(tx)
+    try {
+      const [identity] = await executor.query(`select value from ${this.#schema}.meta where name = 'identity'`, [])
+      if (identity?.[0] !== this.#identity) throw new HoldfastError('INVALID_OPTION', `tx is a transaction on another database than this client's store`, { field: 'tx' })
+      const inserted = await insertAll(executor, this.#schema, insertions, now)
+      for (const queue of queues) await executor.query('select pg_notify($1, $2)', [this.#wake.channel, queue])
+      return inserted
+    } catch (error) {
+      throw asHoldfastError(error, this.address)
+    }
+  }
+
+  async claim(want: Want): Promise<Look> {
+    const { queue, workerId, op, leaseTtl, limit, now } = want
+    const rows = limit === 0 ? [] : await this.#query(want.types?.length === 1 ? this.#statements.one : this.#statements.many, claimValues(want, now))
+    // Row: the clock, then n and the rest of a claimed row, n being its turn.
+    const leased = rows.sort((a, b) => (a[1] as number) - (b[1] as number)).map((row) => decodeClaimed(row.slice(1) as Row, { queue, workerId, op, leaseTtl, now: row[0] as number }))
+    const isShort = leased.length < limit || limit === 0
+    const [due, next] = await Promise.all([this.#due(want, isShort), isShort ? this.#next(want) : null])
+    return { leased, due, next }
+  }
+
+  async #due({ dueLimit, now }: Want, isShort: boolean): Promise<TaskRecord[]> {
+    if (dueLimit === 0 || (!isShort && now === null && performance.now() - this.#dueAskedAt < DUE_EVERY)) return []
+    this.#dueAskedAt = performance.now()
+    const rows = await this.#query(this.#statements.due, [now, dueLimit])
+    return rows.map((row) => decodeWhole(row as Row))
+  }
+
+  async #next({ queue, types, now }: Want): Promise<Instant | null> {
+    const [row] = await this.#query(this.#statements.next, [now, queue, types])
+    return (row?.[0] as number | null | undefined) ?? null
+  }
+
+  async commit(changes: readonly Change[]): Promise<Committed[]> {
+    const committed = await this.#committer.commit(changes)
+    const waiting = changes.filter(({ set }) => set.status === 'pending')
+    if (waiting.length > 0) this.#wake.ring([...new Set(waiting.map(({ queue }) => queue))])
+    return committed
+  }
+
+  async renew(renewals: readonly Renewal[], now: Instant | null): Promise<Renewed[]> {
+    return this.#committer.renew(renewals, now)
+  }
+
+  async remove(removals: readonly Removal[]): Promise<Removed[]> {
+    const removed = await this.#committer.remove(removals)
+    await this.#sweepKeys()
+    return removed
+  }
+
+  /** Keys that outlived their task and then their own time. */
+  async #sweepKeys(): Promise<void> {
+    if (performance.now() - this.#sweptAt < SWEEP_EVERY) return
+    this.#sweptAt = performance.now()
+    await this.#query(
+      `with ${CLOCK} delete from ${this.#schema}.key where key in (select key from ${this.#schema}.key where orphan and expires_at <= (select now from clock) limit 1000)`,
+      [null],
+    )
+  }
+
+  async get(ids: readonly string[]): Promise<(TaskRecord | null)[]> {
+    return getTasks(this.#executor(), this.#schema, ids)
+  }
+
+  async find(key: string): Promise<{ key: KeyRecord; task: TaskRecord | null } | null> {
+    return (await findKeys(this.#executor(), this.#schema, [key]))[0] ?? null
+  }
+
+  async list(query: Query, page: Page): Promise<TaskRecord[]> {
+    return listTasks(this.#executor(), this.#schema, query, page)
+  }
+
+  async count(query: Query, cap: number, now: Instant | null): Promise<number> {
+    return countTasks(this.#executor(), this.#schema, query, cap, now)
+  }
+
+  wake(listener: (queues: readonly string[] | null) => void): () => void {
+    return this.#wake.on(listener)
+  }
+
+  async close(): Promise<void> {
+    this.#wake.close()
+    await this.#connections.close()
+  }
+
+  #executor(): Executor {
+    return this.#connections.asExecutor()
+  }
+
+  #query(text: string, values: readonly Value[]): ReturnType<Connections['query']> {
+    return this.#connections.query(text, values)
+  }
+}
+
+/** Those with keys and those without, each in its own way, results in order. */
+const insertAll = async (executor: Executor, schema: string, insertions: readonly Insertion[], now: Instant | null): Promise<Inserted[]> => {
+  const results: Inserted[] = new Array(insertions.length)
+  const keyed = insertions.flatMap(({ task, key }, at) => (key === undefined ? [] : [{ at, task, key }]))
+  const keyless = insertions.flatMap(({ task, key }, at) => (key === undefined ? [{ at, task }] : []))
+  if (keyless.length > 0) {
+    const inserted = await insertKeyless(executor, schema, keyless.map(({ task }) => task))
+    for (const [i, { at }] of keyless.entries()) results[at] = inserted[i]!
+  }
+  if (keyed.length > 0) {
+    const inserted = await insertKeyed(executor, schema, keyed, now)
+    for (const [i, { at }] of keyed.entries()) results[at] = inserted[i]!
+  }
+  return results
+}

@@ -1,0 +1,125 @@
+/** LISTEN and NOTIFY as a hint: one connection listens; notices are throttled and never part of a hot transaction. */
+import type { Client, ClientConfig } from 'pg'
+import { type Connections, loadDriver } from './connection.ts'
+
+type Listener = (queues: readonly string[] | null) => void
+
+interface Notice {
+  readonly timer: NodeJS.Timeout
+  /** There was more to tell while it had to wait. */
+  isMore: boolean
+}
+
+/** At most one notice per queue in this time, from this process: NOTIFY takes a lock that all commits share. */
+const THROTTLE = 100
+const FIRST_WAIT = 200
+const LONGEST_WAIT = 10_000
+
+export class Wake {
+  readonly #connections: Connections
+  readonly #channel: string
+  /** null: do not listen (PgBouncer in transaction mode); then polling alone finds work of other processes. */
+  readonly #config: ClientConfig | null
+  readonly #listeners = new Set<Listener>()
+  readonly #notified = new Map<string, Notice>()
+  #client: Client | null = null
+  #retry: NodeJS.Timeout | null = null
+  #failures = 0
+  #closed = false
+
+  constructor(connections: Connections, channel: string, config: ClientConfig | null) {
+    this.#connections = connections
+    this.#channel = channel
+    this.#config = config
+  }
+
+  get channel(): string {
+    return this.#channel
+  }
+
+  on(listener: Listener): () => void {
+    this.#listeners.add(listener)
+    if (this.#listeners.size === 1) void this.#listen()
+    return () => {
+      this.#listeners.delete(listener)
+      if (this.#listeners.size === 0) this.#hangUp()
+    }
+  }
+
+  /** This process at once, the others by NOTIFY. */
+  ring(queues: readonly string[]): void {
+    for (const listener of this.#listeners) listener(queues)
+    if (this.#config !== null) for (const queue of queues) this.#notify(queue)
+  }
+
+  #notify(queue: string): void {
+    const waiting = this.#notified.get(queue)
+    if (waiting !== undefined) waiting.isMore = true
+    if (this.#closed || waiting !== undefined) return
+    this.#send(queue)
+    // What came meanwhile is told at the end, so that no task waits for the next poll.
+    const notice: Notice = { isMore: false, timer: setTimeout(() => this.#after(queue, notice), THROTTLE) }
+    notice.timer.unref()
+    this.#notified.set(queue, notice)
+  }
+
+  #after(queue: string, { isMore }: Notice): void {
+    this.#notified.delete(queue)
+    if (isMore) this.#notify(queue)
+  }
+
+  #send(queue: string): void {
+    this.#connections.query('select pg_notify($1, $2)', [this.#channel, queue]).catch(() => {})
+  }
+
+  async #listen(): Promise<void> {
+    if (this.#config === null || this.#client !== null || this.#closed) return
+    try {
+      const { Client: DriverClient } = await loadDriver()
+      const client = new DriverClient({ ...this.#config, application_name: 'holdfast listen' })
+      this.#client = client
+      client.on('error', () => this.#lost(client))
+      client.on('end', () => this.#lost(client))
+      client.on('notification', ({ payload }) => this.#tell(payload === undefined || payload === '' ? null : [payload]))
+      await client.connect()
+      await client.query(`listen "${this.#channel}"`)
+      // Whatever was notified while nobody listened is found by looking.
+      if (this.#failures > 0) this.#tell(null)
+      this.#failures = 0
+    } catch {
+      this.#lost(this.#client)
+    }
+  }
+
+  #tell(queues: readonly string[] | null): void {
+    for (const listener of this.#listeners) listener(queues)
+  }
+
+  #lost(client: Client | null): void {
+    if (this.#client !== client || client === null) return
+    this.#client = null
+    client.end().catch(() => {})
+    if (this.#closed || this.#listeners.size === 0 || this.#retry !== null) return
+    const wait = Math.min(FIRST_WAIT * 2 ** this.#failures++, LONGEST_WAIT) * (0.5 + Math.random())
+    this.#retry = setTimeout(() => {
+      this.#retry = null
+      void this.#listen()
+    }, wait)
+    this.#retry.unref()
+  }
+
+  #hangUp(): void {
+    const client = this.#client
+    this.#client = null
+    if (this.#retry) clearTimeout(this.#retry)
+    this.#retry = null
+    client?.end().catch(() => {})
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#listeners.clear()
+    for (const { timer } of this.#notified.values()) clearTimeout(timer)
+    this.#hangUp()
+  }
+}

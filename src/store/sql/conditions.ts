@@ -1,0 +1,32 @@
+/** A query as a condition in SQL, the same for all stores that speak it. */
+import type { Instant } from '../../core/task.ts'
+import type { ViewFilter } from '../../core/views.ts'
+import type { Query } from '../store.ts'
+import type { Cell } from './rows.ts'
+
+export interface Condition {
+  readonly sql: string
+  readonly values: readonly Cell[]
+}
+
+const viewCondition = ({ status, available, retried }: ViewFilter, now: Instant): Condition => ({
+  sql: `(status = '${status}'${available === undefined ? '' : available === 'now' ? ' and available_at <= ?' : ' and available_at > ?'}${retried ? ' and retry_count > 0' : ''})`,
+  values: available === undefined ? [] : [now],
+})
+
+/** With `?` for each value, in order. `tagged` is the store's own way to ask for a tag's name and value. */
+export const conditionOf = (query: Query, now: Instant, tagged: string): Condition => {
+  const views = query.views?.map((view) => viewCondition(view, now))
+  const parts: readonly (Condition | false)[] = [
+    query.queue !== undefined && { sql: 'queue = ?', values: [query.queue] },
+    query.type !== undefined && { sql: 'type = ?', values: [query.type] },
+    views !== undefined && { sql: `(${views.map(({ sql }) => sql).join(' or ') || 'false'})`, values: views.flatMap(({ values }) => values) },
+    query.tag !== undefined && { sql: tagged, values: [query.tag.name, query.tag.value] },
+    query.workerId !== undefined && { sql: `status = 'running' and lease_worker = ?`, values: [query.workerId] },
+    query.createdAfter !== undefined && { sql: 'created_at > ?', values: [query.createdAfter] },
+    query.createdBefore !== undefined && { sql: 'created_at < ?', values: [query.createdBefore] },
+    query.completedBefore !== undefined && { sql: 'completed_at < ?', values: [query.completedBefore] },
+  ]
+  const given = parts.filter((part) => part !== false)
+  return { sql: given.map(({ sql }) => sql).join(' and ') || 'true', values: given.flatMap(({ values }) => values) }
+}

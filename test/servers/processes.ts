@@ -1,0 +1,44 @@
+/** Server processes of the tests: tied to this one, free ports on loopback, readiness read from their own output. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { createServer } from 'node:net'
+
+/** As asked of the kernel. */
+export const freePort = (): Promise<number> =>
+  new Promise((done, failed) => {
+    const server = createServer()
+    server.once('error', failed)
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() => (typeof address === 'object' && address !== null ? done(address.port) : failed(new Error('no port'))))
+    })
+  })
+
+const hasSetpriv = spawnSync('setpriv', ['--version']).status === 0
+
+/** The command, made to die with us even if we are killed, where the system can do that. */
+export const tied = (command: string, args: readonly string[]): [string, string[]] =>
+  hasSetpriv ? ['setpriv', ['--pdeathsig', 'KILL', command, ...args]] : [command, [...args]]
+
+/** Resolves when the child's stderr or stdout has said `ready`; rejects with what it said instead. */
+export const untilSays = (child: ChildProcess, ready: RegExp, deadline = 30_000): Promise<void> =>
+  new Promise((done, failed) => {
+    let said = ''
+    const timer = setTimeout(() => failed(new Error(`not ready after ${deadline} ms: ${said}`)), deadline)
+    const read = (data: Buffer): void => {
+      said = (said + data.toString()).slice(-20_000)
+      if (!ready.test(said)) return
+      clearTimeout(timer)
+      done()
+    }
+    child.stdout?.on('data', read)
+    child.stderr?.on('data', read)
+    child.once('exit', (code) => {
+      clearTimeout(timer)
+      failed(new Error(`ended with ${code}: ${said}`))
+    })
+  })
+
+export const ended = (child: ChildProcess): Promise<void> =>
+  child.exitCode !== null || child.signalCode !== null ? Promise.resolve() : new Promise((done) => child.once('exit', () => done()))
+
+export { spawn }

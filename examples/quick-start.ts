@@ -13,7 +13,9 @@ export const sendReminder = defineTask('send_reminder', {
 let calls = 0
 const callMailService = async (userId: string, fence: number): Promise<Response> => {
   if (userId === 'nobody') return new Response(null, { status: 404 })
-  return calls++ === 0 ? new Response(null, { status: 429, headers: { 'retry-after': '0' } }) : new Response(`sent under fence ${fence}`)
+  return calls++ === 0
+    ? new Response(null, { status: 429, headers: { 'retry-after': '0' } })
+    : new Response(`sent under fence ${fence}`)
 }
 
 await using holdfast = await connect(process.argv[2] ?? 'sqlite:./holdfast.db')
@@ -26,7 +28,11 @@ const worker = holdfast.worker({ concurrency: 10 }).handle(sendReminder, async (
 })
 worker.start()
 
-const task = await holdfast.submit(sendReminder, { userId: '123' }, { ttl: '1h', idempotencyKey: `reminder-123-${process.pid}` })
+const task = await holdfast.submit(
+  sendReminder,
+  { userId: '123' },
+  { ttl: '1h', idempotencyKey: `reminder-123-${process.pid}` },
+)
 const { status } = await holdfast.wait(task) // typed by the output schema
 console.log(`${task.id} ended with ${status}`)
 for (const { n, move, to, by } of await holdfast.history(task.id)) console.log(`  ${n}. ${move} → ${to} by ${by}`)

@@ -4,7 +4,16 @@ import { spawnSync } from 'node:child_process'
 const CHECKS: readonly (readonly [name: string, command: string, ...args: string[]])[] = [
   ['types', 'tsc', '-p', 'tsconfig.json'],
   ['format and lint', 'biome', 'check', '--error-on-warnings', '.'],
-  ['promises', 'oxlint', '--type-aware', '--deny', 'typescript/no-floating-promises', '--deny', 'typescript/no-misused-promises', 'src'],
+  [
+    'promises',
+    'oxlint',
+    '--type-aware',
+    '--deny',
+    'typescript/no-floating-promises',
+    '--deny',
+    'typescript/no-misused-promises',
+    'src',
+  ],
   ['unused code', 'knip'],
   ['printed docs', 'node', 'scripts/print-docs.ts', '--check'],
 ]

@@ -27,7 +27,14 @@ const diagram = (): string => {
       name === 'unarchive' ? [] : to.map((end) => `  ${start} --> ${end}: ${name}`),
     ),
   )
-  return ['```mermaid', 'stateDiagram-v2', '  direction LR', ...lines, '  archived --> completed: unarchive (to where it came from)', '```'].join('\n')
+  return [
+    '```mermaid',
+    'stateDiagram-v2',
+    '  direction LR',
+    ...lines,
+    '  archived --> completed: unarchive (to where it came from)',
+    '```',
+  ].join('\n')
 }
 
 const lifecycle = (): string => `${NOTE}
@@ -49,7 +56,9 @@ ${table(
 | \`retrying\` | scheduled, with \`retryCount\` over 0 |
 | \`dead\` | failed |
 
-Also accepted as filters: ${Object.entries(VIEW_ALIASES).map(([alias, view]) => `\`${alias}\` (${view})`).join(', ')}.
+Also accepted as filters: ${Object.entries(VIEW_ALIASES)
+  .map(([alias, view]) => `\`${alias}\` (${view})`)
+  .join(', ')}.
 
 ## Moves
 
@@ -58,7 +67,12 @@ was decided on. A heartbeat is not a move: it writes the lease's end and the pro
 
 ${table(
   ['move', 'from', 'to', 'what it does'],
-  Object.entries(MOVES).map(([name, { from, to, what }]) => [`\`${name}\``, from.join(', ') || '(none)', to.join(', '), what]),
+  Object.entries(MOVES).map(([name, { from, to, what }]) => [
+    `\`${name}\``,
+    from.join(', ') || '(none)',
+    to.join(', '),
+    what,
+  ]),
 )}
 
 Removing is not a move: a task that has ended is simply gone.
@@ -75,13 +89,21 @@ throws is not an error of Holdfast: it is stored on the task as \`lastError\`.
 
 ${table(
   ['code', 'means', 'what to do', 'exit code'],
-  Object.entries(CODES).map(([code, { text, fix }]) => [`\`${code}\``, text, fix, String(EXIT_CODES[code as keyof typeof EXIT_CODES])]),
+  Object.entries(CODES).map(([code, { text, fix }]) => [
+    `\`${code}\``,
+    text,
+    fix,
+    String(EXIT_CODES[code as keyof typeof EXIT_CODES]),
+  ]),
 )}
 `
 
 const isCheck = process.argv.includes('--check')
 let stale = 0
-for (const [name, text] of [['lifecycle', lifecycle()], ['errors', errors()]] as const) {
+for (const [name, text] of [
+  ['lifecycle', lifecycle()],
+  ['errors', errors()],
+] as const) {
   const file = new URL(`../docs/${name}.md`, import.meta.url)
   if (!isCheck) writeFileSync(file, text)
   else if (readFileSync(file, 'utf8') !== text) {

@@ -32,14 +32,20 @@ export interface ConnectOptions {
 export const DEFAULT_ADDRESS = 'sqlite:./holdfast.db'
 
 /** `sqlite:./file.db`, `postgres://…`, `memory:`, or a Store of your own. The address may also come from HOLDFAST_URL. */
-export const connect = async (address: string | Store = process.env['HOLDFAST_URL'] || DEFAULT_ADDRESS, options: ConnectOptions = {}): Promise<Client> => {
+export const connect = async (
+  address: string | Store = process.env['HOLDFAST_URL'] || DEFAULT_ADDRESS,
+  options: ConnectOptions = {},
+): Promise<Client> => {
   const { clock = systemClock, random = systemRandom, logger = stderrLogger } = options
   const maxPayload = checkInteger(options.maxPayload ?? MAX_PAYLOAD, 'maxPayload', 1, 1_073_741_824)
   const store = typeof address === 'string' ? await openStore(address, options, logger, clock) : address
   const time = new StoreTime(store, clock)
   await time.anchor()
   const name = options.name ?? `${hostname()}/${process.pid}`
-  return new Client({ store, clock, random, time, events: new Events(logger), logger, name, maxPayload }, options.retention)
+  return new Client(
+    { store, clock, random, time, events: new Events(logger), logger, name, maxPayload },
+    options.retention,
+  )
 }
 
 const openStore = async (address: string, options: ConnectOptions, logger: Logger, clock: Clock): Promise<Store> => {
@@ -61,13 +67,22 @@ const openStore = async (address: string, options: ConnectOptions, logger: Logge
       return openPostgres(address, { ...options.postgres, create: options.create ?? false })
     }
     default:
-      throw new HoldfastError('INVALID_OPTION', `'${address}' is not the address of a store: write sqlite:./holdfast.db, postgres://… or memory:`, { field: 'url' })
+      throw new HoldfastError(
+        'INVALID_OPTION',
+        `'${address}' is not the address of a store: write sqlite:./holdfast.db, postgres://… or memory:`,
+        { field: 'url' },
+      )
   }
 }
 
 /** `sqlite:./a.db`, `sqlite:/a.db` and `sqlite:///a.db` alike. */
 const sqlitePath = (rest: string, address: string): string => {
   const path = rest.startsWith('//') ? rest.slice(2) : rest
-  if (path === '' || path === ':memory:') throw new HoldfastError('INVALID_OPTION', `'${address}' names no file: write sqlite:./holdfast.db, or memory: for tests`, { field: 'url' })
+  if (path === '' || path === ':memory:')
+    throw new HoldfastError(
+      'INVALID_OPTION',
+      `'${address}' names no file: write sqlite:./holdfast.db, or memory: for tests`,
+      { field: 'url' },
+    )
   return path
 }

@@ -1,17 +1,33 @@
 /** The public API of Holdfast: this file is its table of contents. */
-export { connect, type ConnectOptions, DEFAULT_ADDRESS } from './connect.ts'
+export { type ConnectOptions, connect, DEFAULT_ADDRESS } from './connect.ts'
 export { type Duration, type DurationParts, formatDuration, parseDuration } from './core/durations.ts'
-export { type Code, CODES, HoldfastError, isHoldfastError } from './core/errors.ts'
+export { CODES, type Code, HoldfastError, isHoldfastError } from './core/errors.ts'
 export { PermanentError, RescheduleError, type RescheduleOptions, RetryableError } from './core/failure.ts'
-export { type MoveName, MOVES } from './core/machine.ts'
+export { MOVES, type MoveName } from './core/machine.ts'
 export type { JsonValue } from './core/payload.ts'
 export { DEFAULT_RETRY_POLICY, type RetryPolicyOptions } from './core/retry.ts'
 export { Task } from './core/snapshot.ts'
 export { type InstantInput, parseInstant, type SubmitOptions } from './core/submission.ts'
-export { type HistoryEntry, type Holder, type Instant, type Jitter, type Lease, type RetryPolicy, type TaskError, TaskStatus } from './core/task.ts'
-export { parseView, type View, VIEW_ALIASES, VIEWS } from './core/views.ts'
+export {
+  type HistoryEntry,
+  type Holder,
+  type Instant,
+  type Jitter,
+  type Lease,
+  type RetryPolicy,
+  type TaskError,
+  TaskStatus,
+} from './core/task.ts'
+export { parseView, VIEW_ALIASES, VIEWS, type View } from './core/views.ts'
 export { AbortedError, type AbortReason, type Handler, type TaskContext } from './runtime/attempt.ts'
-export { type ClaimNextOptions, type ClaimOptions, Client, type EachResult, type PruneOptions, type SubmitManyItem } from './runtime/client.ts'
+export {
+  type ClaimNextOptions,
+  type ClaimOptions,
+  Client,
+  type EachResult,
+  type PruneOptions,
+  type SubmitManyItem,
+} from './runtime/client.ts'
 export { type DefineOptions, defineTask, type SubmitDefaults, type TaskDefinition } from './runtime/definition.ts'
 export type { MoveEvent } from './runtime/events.ts'
 export type { Count, ListOptions, QueueStats, TaskPage, TaskQuery } from './runtime/inspect.ts'

@@ -27,7 +27,10 @@ export const parseDuration = (value: Duration, field: string): number => {
 }
 
 const ofText = (text: string, field: string): number => {
-  const compact = text.trim().toLowerCase().replace(/(?<=[a-z])\s+(?=\d)/g, '')
+  const compact = text
+    .trim()
+    .toLowerCase()
+    .replace(/(?<=[a-z])\s+(?=\d)/g, '')
   if (compact === '0') return 0
   if (/^\d+(\.\d+)?$/.test(compact)) throw invalid(field, text, `has no unit: write '${compact}s' or '${compact}ms'`)
   if (!WRITTEN.test(compact)) throw invalid(field, text, "cannot be read: write '500ms', '30s', '5m', '1h30m' or '7d'")
@@ -39,13 +42,18 @@ const ofText = (text: string, field: string): number => {
 const ofParts = (value: unknown, field: string): number => {
   if (value === 0) return 0
   if (typeof value === 'number') {
-    throw invalid(field, value, `is a bare number: write '${value}ms' or '${value}s', so that nobody has to guess the unit`)
+    throw invalid(
+      field,
+      value,
+      `is a bare number: write '${value}ms' or '${value}s', so that nobody has to guess the unit`,
+    )
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw invalid(field, value, "must be a duration such as '30s' or { minutes: 5 }")
   }
   const parts = Object.entries(value)
-  if (parts.length === 0) throw invalid(field, value, 'is empty: name at least one of days, hours, minutes, seconds, milliseconds')
+  if (parts.length === 0)
+    throw invalid(field, value, 'is empty: name at least one of days, hours, minutes, seconds, milliseconds')
   let total = 0
   for (const [name, count] of parts) {
     const unit = PART_MS[name as keyof typeof PART_MS]

@@ -99,5 +99,8 @@ const textOf = (thrown: unknown): string => {
 const cut = (text: string, bytes: number): string => {
   const clean = cleanText(text.length > bytes ? text.slice(0, bytes) : text)
   if (Buffer.byteLength(clean) <= bytes) return clean
-  return Buffer.from(clean).subarray(0, bytes).toString('utf8').replace(/\uFFFD+$/, '')
+  return Buffer.from(clean)
+    .subarray(0, bytes)
+    .toString('utf8')
+    .replace(/\uFFFD+$/, '')
 }

@@ -3,7 +3,17 @@ import { HoldfastError } from './errors.ts'
 import { describeError } from './failure.ts'
 import type { Payload } from './payload.ts'
 import { backoff } from './retry.ts'
-import type { Change, ChangeSet, HistoryEntry, Holder, Instant, Lease, TaskError, TaskRecord, TaskStatus } from './task.ts'
+import type {
+  Change,
+  ChangeSet,
+  HistoryEntry,
+  Holder,
+  Instant,
+  Lease,
+  TaskError,
+  TaskRecord,
+  TaskStatus,
+} from './task.ts'
 import { isTerminal, TERMINAL_STATUSES } from './task.ts'
 
 interface Move {
@@ -15,20 +25,68 @@ interface Move {
 /** docs/lifecycle.md is printed from this table; `move` refuses what it does not list. */
 export const MOVES = {
   submit: { from: [], to: ['pending'], what: 'A new task.' },
-  claim: { from: ['pending'], to: ['running'], what: 'A worker takes it: attempts +1, a new lease token. Only if available and not expired.' },
+  claim: {
+    from: ['pending'],
+    to: ['running'],
+    what: 'A worker takes it: attempts +1, a new lease token. Only if available and not expired.',
+  },
   complete: { from: ['running'], to: ['completed'], what: 'The handler returned: its output is stored.' },
-  fail: { from: ['running'], to: ['pending', 'failed', 'cancelled'], what: 'The handler threw. With retries left: retryCount +1, due after a backoff. None left, or PermanentError: failed. A stop was asked for: cancelled.' },
-  'lose-lease': { from: ['running'], to: ['pending', 'failed', 'cancelled'], what: 'Its lease lapsed and somebody noticed: as fail, with the error "lease expired".' },
-  'time-out': { from: ['running'], to: ['pending', 'failed', 'cancelled'], what: 'One run took longer than `timeout`: as fail.' },
-  reschedule: { from: ['running'], to: ['pending', 'failed', 'cancelled'], what: 'Durable sleep: rescheduleCount +1, due after the delay; costs no retry. Past maxReschedules: failed.' },
-  release: { from: ['running'], to: ['pending', 'cancelled'], what: 'Given back unharmed at shutdown: no counter moves.' },
-  expire: { from: ['pending'], to: ['expired'], what: 'It reached expiresAt before it was claimed, or was marked by hand.' },
+  fail: {
+    from: ['running'],
+    to: ['pending', 'failed', 'cancelled'],
+    what: 'The handler threw. With retries left: retryCount +1, due after a backoff. None left, or PermanentError: failed. A stop was asked for: cancelled.',
+  },
+  'lose-lease': {
+    from: ['running'],
+    to: ['pending', 'failed', 'cancelled'],
+    what: 'Its lease lapsed and somebody noticed: as fail, with the error "lease expired".',
+  },
+  'time-out': {
+    from: ['running'],
+    to: ['pending', 'failed', 'cancelled'],
+    what: 'One run took longer than `timeout`: as fail.',
+  },
+  reschedule: {
+    from: ['running'],
+    to: ['pending', 'failed', 'cancelled'],
+    what: 'Durable sleep: rescheduleCount +1, due after the delay; costs no retry. Past maxReschedules: failed.',
+  },
+  release: {
+    from: ['running'],
+    to: ['pending', 'cancelled'],
+    what: 'Given back unharmed at shutdown: no counter moves.',
+  },
+  expire: {
+    from: ['pending'],
+    to: ['expired'],
+    what: 'It reached expiresAt before it was claimed, or was marked by hand.',
+  },
   cancel: { from: ['pending'], to: ['cancelled'], what: 'Somebody cancelled it.' },
-  'request-cancel': { from: ['running'], to: ['running'], what: 'Somebody asked a running task to stop: its signal aborts, and any end but success is cancelled.' },
-  retry: { from: ['failed', 'cancelled', 'running'], to: ['pending', 'failed', 'cancelled'], what: 'By an operator. From failed: needs retries left, adds one. From cancelled: adds none. From running: the lease is taken away, no backoff.' },
-  replay: { from: ['failed'], to: ['pending'], what: 'From the dead letters: retryCount and rescheduleCount back to 0, replayCount +1, expiry cleared or given anew.' },
-  archive: { from: ['completed', 'failed', 'cancelled', 'expired'], to: ['archived'], what: 'Hidden from default lists.' },
-  unarchive: { from: ['archived'], to: ['completed', 'failed', 'cancelled', 'expired'], what: 'Back to the status before archive.' },
+  'request-cancel': {
+    from: ['running'],
+    to: ['running'],
+    what: 'Somebody asked a running task to stop: its signal aborts, and any end but success is cancelled.',
+  },
+  retry: {
+    from: ['failed', 'cancelled', 'running'],
+    to: ['pending', 'failed', 'cancelled'],
+    what: 'By an operator. From failed: needs retries left, adds one. From cancelled: adds none. From running: the lease is taken away, no backoff.',
+  },
+  replay: {
+    from: ['failed'],
+    to: ['pending'],
+    what: 'From the dead letters: retryCount and rescheduleCount back to 0, replayCount +1, expiry cleared or given anew.',
+  },
+  archive: {
+    from: ['completed', 'failed', 'cancelled', 'expired'],
+    to: ['archived'],
+    what: 'Hidden from default lists.',
+  },
+  unarchive: {
+    from: ['archived'],
+    to: ['completed', 'failed', 'cancelled', 'expired'],
+    what: 'Back to the status before archive.',
+  },
 } as const satisfies Record<string, Move>
 
 export type MoveName = keyof typeof MOVES
@@ -42,10 +100,19 @@ export interface Actor {
 
 type EntryFacts = Omit<Partial<HistoryEntry>, 'n' | 'at' | 'move' | 'to' | 'by' | 'op'>
 
-const move = (task: TaskRecord, name: MoveName, to: TaskStatus, actor: Actor, set: ChangeSet, facts: EntryFacts = {}): Change => {
+const move = (
+  task: TaskRecord,
+  name: MoveName,
+  to: TaskStatus,
+  actor: Actor,
+  set: ChangeSet,
+  facts: EntryFacts = {},
+): Change => {
   const { from, to: targets }: Move = MOVES[name]
   if (!from.includes(task.status) || !targets.includes(to)) {
-    throw new HoldfastError('INTERNAL', `move ${name} from ${task.status} to ${to} is not in the table`, { id: task.id })
+    throw new HoldfastError('INTERNAL', `move ${name} from ${task.status} to ${to} is not in the table`, {
+      id: task.id,
+    })
   }
   const { now, by, op } = actor
   return {
@@ -78,7 +145,13 @@ export const claim = (task: TaskRecord, { token, workerId, leaseTtl, now }: Clai
   if (isExpiredAt(task, now)) throw ended(task, 'TASK_EXPIRED')
   if (now < task.availableAt) throw ended(task, 'TASK_NOT_AVAILABLE')
   const lease: Lease = { token, workerId, claimedAt: now, expiresAt: now + leaseTtl }
-  return move(task, 'claim', 'running', { now, by: workerId, op: token }, { lease, attempts: task.attempts + 1, startedAt: now })
+  return move(
+    task,
+    'claim',
+    'running',
+    { now, by: workerId, op: token },
+    { lease, attempts: task.attempts + 1, startedAt: now },
+  )
 }
 
 export const isExpiredAt = (task: Pick<TaskRecord, 'expiresAt'>, now: Instant): boolean =>
@@ -91,7 +164,10 @@ export const holding = (task: TaskRecord, holder: Holder): Lease => {
   const { lease } = task
   if ('token' in holder) {
     if (task.status === 'running' && lease?.token === holder.token) return lease
-    throw new HoldfastError('STALE_LEASE', `task ${task.id} is ${task.status}; this lease is not its current one`, { id: task.id, status: task.status })
+    throw new HoldfastError('STALE_LEASE', `task ${task.id} is ${task.status}; this lease is not its current one`, {
+      id: task.id,
+      status: task.status,
+    })
   }
   if (task.status === 'pending') throw ended(task, 'TASK_NOT_CLAIMED')
   if (task.status !== 'running' || lease === null) throw ended(task)
@@ -120,7 +196,10 @@ export interface FailFacts {
 
 export const fail = (task: TaskRecord, holder: Holder, { error, permanent, now, random }: FailFacts): Change => {
   const lease = holding(task, holder)
-  return endAttempt(task, 'fail', holderActor(lease, now), describeError(error, now, task.attempts), { permanent, random })
+  return endAttempt(task, 'fail', holderActor(lease, now), describeError(error, now, task.attempts), {
+    permanent,
+    random,
+  })
 }
 
 export const timeOut = (task: TaskRecord, holder: Holder, message: string, now: Instant, random: number): Change => {
@@ -137,7 +216,10 @@ export const loseLease = (task: TaskRecord, by: string, now: Instant, random: nu
   }
   const error: TaskError = { name: 'LeaseExpired', message: 'lease expired', at: now, attempt: task.attempts }
   const actor = { now, by, op: lease.token }
-  return { ...endAttempt(task, 'lose-lease', actor, error, { permanent: false, random }), leaseExpiresAt: lease.expiresAt }
+  return {
+    ...endAttempt(task, 'lose-lease', actor, error, { permanent: false, random }),
+    leaseExpiresAt: lease.expiresAt,
+  }
 }
 
 /** An attempt that did not succeed ends in one of three ways. Only this function chooses. */
@@ -157,13 +239,25 @@ const endAttempt = (
   }
   const availableAt = random === null ? now : now + backoff(task.retryPolicy, task.retryCount, random)
   const count = task.retryCount + 1
-  return move(task, name, 'pending', actor, { ...TO_PENDING, availableAt, retryCount: count, lastError }, { ...facts, availableAt, count })
+  return move(
+    task,
+    name,
+    'pending',
+    actor,
+    { ...TO_PENDING, availableAt, retryCount: count, lastError },
+    { ...facts, availableAt, count },
+  )
 }
 
 const hasRetriesLeft = (task: TaskRecord): boolean => task.maxRetries === null || task.retryCount < task.maxRetries
 
-const cancelRun = (task: TaskRecord, name: MoveName, actor: Actor, set: ChangeSet = {}, facts: EntryFacts = {}): Change =>
-  move(task, name, 'cancelled', actor, { ...set, lease: null, completedAt: actor.now }, facts)
+const cancelRun = (
+  task: TaskRecord,
+  name: MoveName,
+  actor: Actor,
+  set: ChangeSet = {},
+  facts: EntryFacts = {},
+): Change => move(task, name, 'cancelled', actor, { ...set, lease: null, completedAt: actor.now }, facts)
 
 export interface RescheduleFacts {
   readonly delay: number
@@ -171,7 +265,11 @@ export interface RescheduleFacts {
   readonly now: Instant
 }
 
-export const reschedule = (task: TaskRecord, holder: Holder, { delay, extendExpiration, now }: RescheduleFacts): Change => {
+export const reschedule = (
+  task: TaskRecord,
+  holder: Holder,
+  { delay, extendExpiration, now }: RescheduleFacts,
+): Change => {
   const actor = holderActor(holding(task, holder), now)
   if (task.cancelRequestedAt !== null) return cancelRun(task, 'reschedule', actor)
   if (task.maxReschedules !== null && task.rescheduleCount >= task.maxReschedules) {
@@ -204,7 +302,10 @@ export const release = (task: TaskRecord, holder: Holder, now: Instant): Change 
 /** By hand on any pending task; else only once `expiresAt` has passed. */
 export const expire = (task: TaskRecord, actor: Actor): Change => {
   if (task.status !== 'pending') {
-    throw new HoldfastError('CANNOT_EXPIRE', `task ${task.id} is ${task.status}; only a pending task can expire`, { id: task.id, status: task.status })
+    throw new HoldfastError('CANNOT_EXPIRE', `task ${task.id} is ${task.status}; only a pending task can expire`, {
+      id: task.id,
+      status: task.status,
+    })
   }
   const { now } = actor
   return move(task, 'expire', 'expired', actor, { expiredAt: now, completedAt: now }, { expiredAt: now })
@@ -236,29 +337,56 @@ export const cancel = (task: TaskRecord, actor: Actor, reason?: string): Change 
 export const retry = (task: TaskRecord, actor: Actor): Change => {
   const { now } = actor
   if (task.status === 'running') {
-    const error: TaskError = { name: 'RetriedByOperator', message: 'retried by operator', at: now, attempt: task.attempts }
+    const error: TaskError = {
+      name: 'RetriedByOperator',
+      message: 'retried by operator',
+      at: now,
+      attempt: task.attempts,
+    }
     return endAttempt(task, 'retry', actor, error, { permanent: false, random: null })
   }
-  if (task.status === 'cancelled') return move(task, 'retry', 'pending', actor, { ...TO_PENDING, availableAt: now }, { availableAt: now })
+  if (task.status === 'cancelled')
+    return move(task, 'retry', 'pending', actor, { ...TO_PENDING, availableAt: now }, { availableAt: now })
   if (task.status !== 'failed') {
     const why = task.status === 'pending' ? 'pending: it will run by itself' : task.status
     throw new HoldfastError('CANNOT_RETRY', `task ${task.id} is ${why}`, { id: task.id, status: task.status })
   }
   if (!hasRetriesLeft(task)) {
-    throw new HoldfastError('MAX_ATTEMPTS_REACHED', `task ${task.id} has used its ${task.maxRetries} retries; replay gives it a new budget`, { id: task.id, maxRetries: task.maxRetries })
+    throw new HoldfastError(
+      'MAX_ATTEMPTS_REACHED',
+      `task ${task.id} has used its ${task.maxRetries} retries; replay gives it a new budget`,
+      { id: task.id, maxRetries: task.maxRetries },
+    )
   }
   const count = task.retryCount + 1
-  return move(task, 'retry', 'pending', actor, { ...TO_PENDING, availableAt: now, retryCount: count }, { availableAt: now, count })
+  return move(
+    task,
+    'retry',
+    'pending',
+    actor,
+    { ...TO_PENDING, availableAt: now, retryCount: count },
+    { availableAt: now, count },
+  )
 }
 
 /** Back from the dead letters with a new budget. `expiresAt` is cleared unless given anew. */
 export const replay = (task: TaskRecord, actor: Actor, expiresAt: Instant | null = null): Change => {
   if (task.status !== 'failed') {
-    throw new HoldfastError('CANNOT_REPLAY', `task ${task.id} is ${task.status}; only a failed task can be replayed`, { id: task.id, status: task.status })
+    throw new HoldfastError('CANNOT_REPLAY', `task ${task.id} is ${task.status}; only a failed task can be replayed`, {
+      id: task.id,
+      status: task.status,
+    })
   }
   const count = task.replayCount + 1
   const fresh = { availableAt: actor.now, expiresAt, retryCount: 0, rescheduleCount: 0, replayCount: count }
-  return move(task, 'replay', 'pending', actor, { ...TO_PENDING, ...fresh }, { availableAt: actor.now, count, ...(expiresAt === null ? null : { expiresAt }) })
+  return move(
+    task,
+    'replay',
+    'pending',
+    actor,
+    { ...TO_PENDING, ...fresh },
+    { availableAt: actor.now, count, ...(expiresAt === null ? null : { expiresAt }) },
+  )
 }
 
 /** null: it is archived already. `replayedAs` links a task that was replayed as a new one. */
@@ -271,7 +399,10 @@ export const archive = (task: TaskRecord, actor: Actor, replayedAs?: string): Ch
 
 export const unarchive = (task: TaskRecord, actor: Actor): Change => {
   if (task.status !== 'archived' || task.archivedFrom === null) {
-    throw new HoldfastError('CANNOT_UNARCHIVE', `task ${task.id} is ${task.status}, not archived`, { id: task.id, status: task.status })
+    throw new HoldfastError('CANNOT_UNARCHIVE', `task ${task.id} is ${task.status}, not archived`, {
+      id: task.id,
+      status: task.status,
+    })
   }
   return move(task, 'unarchive', task.archivedFrom, actor, { archivedFrom: null })
 }
@@ -279,7 +410,11 @@ export const unarchive = (task: TaskRecord, actor: Actor): Change => {
 /** Throws TASK_NOT_TERMINAL: only what has ended can be removed or archived. */
 export const mustBeTerminal = (task: TaskRecord): void => {
   if (isTerminal(task.status)) return
-  throw new HoldfastError('TASK_NOT_TERMINAL', `task ${task.id} is ${task.status}; it must be one of ${TERMINAL_STATUSES.join(', ')}`, { id: task.id, status: task.status })
+  throw new HoldfastError(
+    'TASK_NOT_TERMINAL',
+    `task ${task.id} is ${task.status}; it must be one of ${TERMINAL_STATUSES.join(', ')}`,
+    { id: task.id, status: task.status },
+  )
 }
 
 const ENDED = {
@@ -293,7 +428,10 @@ const ENDED = {
 } as const
 
 /** The error that says which status stood in the way. */
-export const ended = (task: TaskRecord, code: (typeof ENDED)[TaskStatus] | 'TASK_NOT_AVAILABLE' | 'WRONG_WORKER' = ENDED[task.status]): HoldfastError => {
+export const ended = (
+  task: TaskRecord,
+  code: (typeof ENDED)[TaskStatus] | 'TASK_NOT_AVAILABLE' | 'WRONG_WORKER' = ENDED[task.status],
+): HoldfastError => {
   const held = task.lease === null ? '' : `, held by ${task.lease.workerId}`
   const due = code === 'TASK_NOT_AVAILABLE' ? `, due at ${new Date(task.availableAt).toISOString()}` : ''
   return new HoldfastError(code, `task ${task.id} is ${task.status}${held}${due}`, { id: task.id, status: task.status })

@@ -14,7 +14,10 @@ export const MAX_NESTING = 256
 
 /** Text of `value`, or an error that names the path of what cannot be kept. `Uint8Array` at the top goes as bytes. */
 export const encodePayload = (value: unknown, field: string, limit: number, code: Code = 'INVALID_TASK'): Payload => {
-  const payload = value instanceof Uint8Array ? encodeBytes(value) : { text: encodeJson(value, field, code), encoding: 'json' as const }
+  const payload =
+    value instanceof Uint8Array
+      ? encodeBytes(value)
+      : { text: encodeJson(value, field, code), encoding: 'json' as const }
   checkSize(payload, field, limit)
   return payload
 }
@@ -33,14 +36,24 @@ const encodeJson = (value: unknown, field: string, code: Code): string => {
     return JSON.stringify(value)
   } catch (error) {
     if (error instanceof HoldfastError) throw error
-    throw new HoldfastError(code, `${field} cannot be read: ${error instanceof Error ? error.message : 'it threw'}`, { field }, error)
+    throw new HoldfastError(
+      code,
+      `${field} cannot be read: ${error instanceof Error ? error.message : 'it threw'}`,
+      { field },
+      error,
+    )
   }
 }
 
 const checkSize = ({ text, encoding }: Payload, field: string, limit: number): void => {
-  const bytes = encoding === 'base64' ? Math.floor((text.length * 3) / 4) : text.length * 3 <= limit ? 0 : Buffer.byteLength(text)
+  const bytes =
+    encoding === 'base64' ? Math.floor((text.length * 3) / 4) : text.length * 3 <= limit ? 0 : Buffer.byteLength(text)
   if (bytes > limit) {
-    throw new HoldfastError('PAYLOAD_TOO_LARGE', `${field} is ${bytes} bytes; the limit is ${limit}`, { field, bytes, limit })
+    throw new HoldfastError('PAYLOAD_TOO_LARGE', `${field} is ${bytes} bytes; the limit is ${limit}`, {
+      field,
+      bytes,
+      limit,
+    })
   }
 }
 
@@ -63,7 +76,11 @@ const check = (value: unknown, path: string, above: object[], code: Code): void 
       throw refuse(code, path, `is a ${typeof value}, which cannot be stored`)
   }
   if (above.length >= MAX_NESTING) {
-    throw refuse(code, path.slice(0, 80), above.includes(value) ? 'contains itself' : `is nested deeper than ${MAX_NESTING}`)
+    throw refuse(
+      code,
+      path.slice(0, 80),
+      above.includes(value) ? 'contains itself' : `is nested deeper than ${MAX_NESTING}`,
+    )
   }
   above.push(value)
   if (Array.isArray(value)) {

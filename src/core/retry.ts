@@ -33,7 +33,8 @@ export const parseRetryPolicy = (options: RetryPolicyOptions): RetryPolicy => {
   if (!Number.isFinite(multiplier) || multiplier < 1) throw refused('multiplier', 'must be a number of at least 1')
   if (!JITTERS.includes(jitter)) throw refused('jitter', `must be one of ${JITTERS.join(', ')}`)
   const base = options.base === undefined ? DEFAULT_RETRY_POLICY.base : parseDuration(options.base, 'retryPolicy.base')
-  const max = options.max === undefined ? Math.max(DEFAULT_RETRY_POLICY.max, base) : parseDuration(options.max, 'retryPolicy.max')
+  const max =
+    options.max === undefined ? Math.max(DEFAULT_RETRY_POLICY.max, base) : parseDuration(options.max, 'retryPolicy.max')
   if (max < base) throw refused('max', 'must not be less than base')
   return { base, multiplier, max, jitter }
 }

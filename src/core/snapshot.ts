@@ -6,7 +6,16 @@ import type { Encoding, HistoryEntry, Instant, Lease, RetryPolicy, TaskError, Ta
 import { type View, viewOf } from './views.ts'
 
 const INSTANTS: ReadonlySet<string> = new Set([
-  'availableAt', 'expiresAt', 'expiredAt', 'cancelRequestedAt', 'createdAt', 'updatedAt', 'startedAt', 'completedAt', 'claimedAt', 'at',
+  'availableAt',
+  'expiresAt',
+  'expiredAt',
+  'cancelRequestedAt',
+  'createdAt',
+  'updatedAt',
+  'startedAt',
+  'completedAt',
+  'claimedAt',
+  'at',
 ])
 
 /** Instants are milliseconds here and ISO 8601 in JSON. Its fields never change: `client.get(id)` reads anew. */
@@ -22,39 +31,103 @@ export class Task<Input = unknown, Output = unknown> {
     this.deduplicated = deduplicated
   }
 
-  get id(): string { return this.#record.id }
-  get queue(): string { return this.#record.queue }
-  get type(): string { return this.#record.type }
-  get status(): TaskStatus { return this.#record.status }
-  get priority(): number { return this.#record.priority }
-  get encoding(): Encoding { return this.#record.encoding }
-  get availableAt(): Instant { return this.#record.availableAt }
-  get expiresAt(): Instant | null { return this.#record.expiresAt }
-  get expiredAt(): Instant | null { return this.#record.expiredAt }
-  get idempotencyKey(): string | null { return this.#record.idempotencyKey }
-  get attempts(): number { return this.#record.attempts }
-  get retryCount(): number { return this.#record.retryCount }
-  get maxRetries(): number | null { return this.#record.maxRetries }
-  get rescheduleCount(): number { return this.#record.rescheduleCount }
-  get maxReschedules(): number | null { return this.#record.maxReschedules }
-  get replayCount(): number { return this.#record.replayCount }
-  get replayedAs(): string | null { return this.#record.replayedAs }
-  get replayOf(): string | null { return this.#record.replayOf }
-  get retryPolicy(): RetryPolicy { return this.#record.retryPolicy ?? DEFAULT_RETRY_POLICY }
-  get timeout(): number | null { return this.#record.timeout }
-  get lease(): Lease | null { return this.#record.lease }
-  get cancelRequestedAt(): Instant | null { return this.#record.cancelRequestedAt }
-  get lastError(): TaskError | null { return this.#record.lastError }
-  get createdAt(): Instant { return this.#record.createdAt }
-  get updatedAt(): Instant { return this.#record.updatedAt }
-  get startedAt(): Instant | null { return this.#record.startedAt }
-  get completedAt(): Instant | null { return this.#record.completedAt }
-  get archivedFrom(): TaskStatus | null { return this.#record.archivedFrom }
-  get scheduleId(): string | null { return this.#record.scheduleId }
-  get tags(): Readonly<Record<string, string>> { return this.#record.tags ?? {} }
-  get revision(): number { return this.#record.revision }
+  get id(): string {
+    return this.#record.id
+  }
+  get queue(): string {
+    return this.#record.queue
+  }
+  get type(): string {
+    return this.#record.type
+  }
+  get status(): TaskStatus {
+    return this.#record.status
+  }
+  get priority(): number {
+    return this.#record.priority
+  }
+  get encoding(): Encoding {
+    return this.#record.encoding
+  }
+  get availableAt(): Instant {
+    return this.#record.availableAt
+  }
+  get expiresAt(): Instant | null {
+    return this.#record.expiresAt
+  }
+  get expiredAt(): Instant | null {
+    return this.#record.expiredAt
+  }
+  get idempotencyKey(): string | null {
+    return this.#record.idempotencyKey
+  }
+  get attempts(): number {
+    return this.#record.attempts
+  }
+  get retryCount(): number {
+    return this.#record.retryCount
+  }
+  get maxRetries(): number | null {
+    return this.#record.maxRetries
+  }
+  get rescheduleCount(): number {
+    return this.#record.rescheduleCount
+  }
+  get maxReschedules(): number | null {
+    return this.#record.maxReschedules
+  }
+  get replayCount(): number {
+    return this.#record.replayCount
+  }
+  get replayedAs(): string | null {
+    return this.#record.replayedAs
+  }
+  get replayOf(): string | null {
+    return this.#record.replayOf
+  }
+  get retryPolicy(): RetryPolicy {
+    return this.#record.retryPolicy ?? DEFAULT_RETRY_POLICY
+  }
+  get timeout(): number | null {
+    return this.#record.timeout
+  }
+  get lease(): Lease | null {
+    return this.#record.lease
+  }
+  get cancelRequestedAt(): Instant | null {
+    return this.#record.cancelRequestedAt
+  }
+  get lastError(): TaskError | null {
+    return this.#record.lastError
+  }
+  get createdAt(): Instant {
+    return this.#record.createdAt
+  }
+  get updatedAt(): Instant {
+    return this.#record.updatedAt
+  }
+  get startedAt(): Instant | null {
+    return this.#record.startedAt
+  }
+  get completedAt(): Instant | null {
+    return this.#record.completedAt
+  }
+  get archivedFrom(): TaskStatus | null {
+    return this.#record.archivedFrom
+  }
+  get scheduleId(): string | null {
+    return this.#record.scheduleId
+  }
+  get tags(): Readonly<Record<string, string>> {
+    return this.#record.tags ?? {}
+  }
+  get revision(): number {
+    return this.#record.revision
+  }
   /** Empty on the task that a handler is given; `client.history(id)` reads it. */
-  get history(): readonly HistoryEntry[] { return this.#record.history }
+  get history(): readonly HistoryEntry[] {
+    return this.#record.history
+  }
 
   get input(): Input {
     this.#input ??= { value: decodePayload(this.#record.input, this.#record.encoding) as Input }
@@ -62,21 +135,42 @@ export class Task<Input = unknown, Output = unknown> {
   }
 
   get output(): Output | null {
-    this.#output ??= { value: this.#record.output === null ? null : (decodePayload(this.#record.output, this.#record.outputEncoding) as Output) }
+    this.#output ??= {
+      value:
+        this.#record.output === null
+          ? null
+          : (decodePayload(this.#record.output, this.#record.outputEncoding) as Output),
+    }
     return this.#output.value
   }
 
-  get progress(): unknown { return this.#record.progress === null ? null : JSON.parse(this.#record.progress) }
+  get progress(): unknown {
+    return this.#record.progress === null ? null : JSON.parse(this.#record.progress)
+  }
 
-  isExpiredAt(instant: Instant): boolean { return isExpiredAt(this.#record, instant) }
+  isExpiredAt(instant: Instant): boolean {
+    return isExpiredAt(this.#record, instant)
+  }
 
   /** The most telling name for this task at `now`: ready, scheduled, retrying, running, dead, … */
-  viewAt(now: Instant): View { return viewOf(this.#record, now) }
+  viewAt(now: Instant): View {
+    return viewOf(this.#record, now)
+  }
 
   toJSON(): Record<string, unknown> {
     const { input, output, progress, tags, retryPolicy, mark: _, outputEncoding: __, ...rest } = this.#record
-    const shown = { ...rest, input: this.input, output: this.output, progress: this.progress, tags: this.tags, retryPolicy: this.retryPolicy }
-    return withIsoInstants({ ...shown, ...(this.deduplicated ? { deduplicated: true } : null) }) as Record<string, unknown>
+    const shown = {
+      ...rest,
+      input: this.input,
+      output: this.output,
+      progress: this.progress,
+      tags: this.tags,
+      retryPolicy: this.retryPolicy,
+    }
+    return withIsoInstants({ ...shown, ...(this.deduplicated ? { deduplicated: true } : null) }) as Record<
+      string,
+      unknown
+    >
   }
 }
 

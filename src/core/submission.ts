@@ -40,8 +40,23 @@ export interface SubmitOptions {
 export const DEFAULTS = { queue: 'default', priority: 0, maxRetries: 3, timeout: 300_000 } as const
 
 const KNOWN: ReadonlySet<string> = new Set<keyof SubmitOptions | 'tx'>([
-  'queue', 'priority', 'at', 'delay', 'ttl', 'expiresAt', 'maxRetries', 'maxAttempts', 'maxReschedules', 'retryPolicy',
-  'timeout', 'idempotencyKey', 'idempotencyTtl', 'onMismatch', 'tags', 'id', 'tx',
+  'queue',
+  'priority',
+  'at',
+  'delay',
+  'ttl',
+  'expiresAt',
+  'maxRetries',
+  'maxAttempts',
+  'maxReschedules',
+  'retryPolicy',
+  'timeout',
+  'idempotencyKey',
+  'idempotencyTtl',
+  'onMismatch',
+  'tags',
+  'id',
+  'tx',
 ])
 
 /** What only the runtime knows: the time, the ids it made, who asks. */
@@ -63,9 +78,20 @@ export interface Submission {
 export const newSubmission = (type: string, input: Payload, options: SubmitOptions, facts: SubmitFacts): Submission => {
   checkOptions(options)
   const { now, reserved } = facts
-  const availableAt = options.at !== undefined ? parseInstant(options.at, 'at') : options.delay !== undefined ? now + parseDuration(options.delay, 'delay') : now
-  const expiresAt = options.expiresAt !== undefined ? parseInstant(options.expiresAt, 'expiresAt') : options.ttl !== undefined ? now + parseDuration(options.ttl, 'ttl') : null
-  const idempotencyKey = reserved?.key ?? (options.idempotencyKey === undefined ? null : checkKey(options.idempotencyKey))
+  const availableAt =
+    options.at !== undefined
+      ? parseInstant(options.at, 'at')
+      : options.delay !== undefined
+        ? now + parseDuration(options.delay, 'delay')
+        : now
+  const expiresAt =
+    options.expiresAt !== undefined
+      ? parseInstant(options.expiresAt, 'expiresAt')
+      : options.ttl !== undefined
+        ? now + parseDuration(options.ttl, 'ttl')
+        : null
+  const idempotencyKey =
+    reserved?.key ?? (options.idempotencyKey === undefined ? null : checkKey(options.idempotencyKey))
   const entry: HistoryEntry = {
     n: 1,
     at: now,
@@ -85,7 +111,8 @@ export const newSubmission = (type: string, input: Payload, options: SubmitOptio
     output: null,
     outputEncoding: 'json',
     status: 'pending',
-    priority: options.priority === undefined ? DEFAULTS.priority : checkInteger(options.priority, 'priority', -1000, 1000),
+    priority:
+      options.priority === undefined ? DEFAULTS.priority : checkInteger(options.priority, 'priority', -1000, 1000),
     availableAt,
     expiresAt,
     expiredAt: null,
@@ -94,7 +121,10 @@ export const newSubmission = (type: string, input: Payload, options: SubmitOptio
     retryCount: 0,
     maxRetries: maxRetriesOf(options),
     rescheduleCount: 0,
-    maxReschedules: options.maxReschedules === undefined || options.maxReschedules === null ? null : checkInteger(options.maxReschedules, 'maxReschedules', 0, 1_000_000_000),
+    maxReschedules:
+      options.maxReschedules === undefined || options.maxReschedules === null
+        ? null
+        : checkInteger(options.maxReschedules, 'maxReschedules', 0, 1_000_000_000),
     replayCount: 0,
     replayedAs: null,
     replayOf: reserved?.replayOf ?? null,
@@ -158,7 +188,8 @@ const timeoutOf = (timeout: Duration | null | undefined): number | null => {
   if (timeout === undefined) return DEFAULTS.timeout
   if (timeout === null) return null
   const limit = parseDuration(timeout, 'timeout')
-  if (limit === 0) throw refused('INVALID_OPTION', 'timeout', 'is 0: no run could ever finish. Leave it out, or use null for no limit')
+  if (limit === 0)
+    throw refused('INVALID_OPTION', 'timeout', 'is 0: no run could ever finish. Leave it out, or use null for no limit')
   return limit
 }
 
@@ -169,15 +200,26 @@ const EARLIEST: Instant = 100_000_000_000
 
 export const parseInstant = (value: InstantInput, field: string): Instant => {
   if (typeof value === 'number') {
-    if (!Number.isFinite(value) || value > LATEST) throw refused('INVALID_OPTION', field, 'is not an instant in milliseconds')
-    if (value < EARLIEST) throw refused('INVALID_OPTION', field, `is ${value}: an instant is in milliseconds since 1970, this looks like seconds`)
+    if (!Number.isFinite(value) || value > LATEST)
+      throw refused('INVALID_OPTION', field, 'is not an instant in milliseconds')
+    if (value < EARLIEST)
+      throw refused(
+        'INVALID_OPTION',
+        field,
+        `is ${value}: an instant is in milliseconds since 1970, this looks like seconds`,
+      )
     return Math.round(value)
   }
   if (typeof value === 'string' && !(OFFSET.test(value) && value.includes('T'))) {
-    throw refused('INVALID_OPTION', field, `'${value.slice(0, 40)}' must be ISO 8601 with an offset, such as 2026-01-28T17:00:00Z`)
+    throw refused(
+      'INVALID_OPTION',
+      field,
+      `'${value.slice(0, 40)}' must be ISO 8601 with an offset, such as 2026-01-28T17:00:00Z`,
+    )
   }
   const at = value instanceof Date ? value.getTime() : typeof value === 'string' ? Date.parse(value) : Number.NaN
-  if (Number.isNaN(at)) throw refused('INVALID_OPTION', field, 'is not an instant: give a Date or ISO 8601 such as 2026-01-28T17:00:00Z')
+  if (Number.isNaN(at))
+    throw refused('INVALID_OPTION', field, 'is not an instant: give a Date or ISO 8601 such as 2026-01-28T17:00:00Z')
   return at
 }
 
@@ -201,20 +243,30 @@ export const checkWorkerId = (workerId: string): string => {
 }
 
 const checkKey = (key: string): string => {
-  if (!isPlainText(key, 512) || key === '') throw refused('INVALID_OPTION', 'idempotencyKey', 'must be well-formed text of 1 to 512 characters without NUL')
-  if (RESERVED_KEY.test(key)) throw refused('INVALID_OPTION', 'idempotencyKey', "must not begin with 'replay:' or 'schedule:', which Holdfast uses itself")
+  if (!isPlainText(key, 512) || key === '')
+    throw refused('INVALID_OPTION', 'idempotencyKey', 'must be well-formed text of 1 to 512 characters without NUL')
+  if (RESERVED_KEY.test(key))
+    throw refused(
+      'INVALID_OPTION',
+      'idempotencyKey',
+      "must not begin with 'replay:' or 'schedule:', which Holdfast uses itself",
+    )
   return key
 }
 
 const MAX_TAGS = 20
 
 const checkTags = (tags: Readonly<Record<string, string>>): Readonly<Record<string, string>> => {
-  if (typeof tags !== 'object' || tags === null || Array.isArray(tags)) throw refused('INVALID_OPTION', 'tags', 'must be an object of texts')
+  if (typeof tags !== 'object' || tags === null || Array.isArray(tags))
+    throw refused('INVALID_OPTION', 'tags', 'must be an object of texts')
   const entries = Object.entries(tags)
-  if (entries.length > MAX_TAGS) throw refused('INVALID_OPTION', 'tags', `has ${entries.length} entries; the limit is ${MAX_TAGS}`)
+  if (entries.length > MAX_TAGS)
+    throw refused('INVALID_OPTION', 'tags', `has ${entries.length} entries; the limit is ${MAX_TAGS}`)
   for (const [name, value] of entries) {
-    if (name === '' || !isPlainText(name, 64)) throw refused('INVALID_OPTION', `tags.${name.slice(0, 64)}`, 'has a name that is not text of 1 to 64 characters')
-    if (!isPlainText(value, 256)) throw refused('INVALID_OPTION', `tags.${name}`, 'must be text of at most 256 characters')
+    if (name === '' || !isPlainText(name, 64))
+      throw refused('INVALID_OPTION', `tags.${name.slice(0, 64)}`, 'has a name that is not text of 1 to 64 characters')
+    if (!isPlainText(value, 256))
+      throw refused('INVALID_OPTION', `tags.${name}`, 'must be text of at most 256 characters')
   }
   return Object.fromEntries(entries)
 }
@@ -228,6 +280,9 @@ export const checkInteger = (value: number, field: string, least: number, most: 
 }
 
 const quoted = (value: unknown): string =>
-  typeof value === 'string' ? `'${value.length > 40 ? `${value.slice(0, 40)}…` : value}'` : `(a ${value === null ? 'null' : typeof value})`
+  typeof value === 'string'
+    ? `'${value.length > 40 ? `${value.slice(0, 40)}…` : value}'`
+    : `(a ${value === null ? 'null' : typeof value})`
 
-const refused = (code: Code, field: string, why: string): HoldfastError => new HoldfastError(code, `${field} ${why}`, { field })
+const refused = (code: Code, field: string, why: string): HoldfastError =>
+  new HoldfastError(code, `${field} ${why}`, { field })

@@ -140,7 +140,9 @@ export interface Change {
   readonly mark?: unknown
 }
 
-export type ChangeSet = Partial<Omit<TaskRecord, 'id' | 'queue' | 'revision' | 'history' | 'mark' | 'createdAt' | 'input' | 'encoding'>>
+export type ChangeSet = Partial<
+  Omit<TaskRecord, 'id' | 'queue' | 'revision' | 'history' | 'mark' | 'createdAt' | 'input' | 'encoding'>
+>
 
 /** The first entry and the last 99 are kept. */
 export const HISTORY_KEPT = 100

@@ -1,6 +1,6 @@
 /** The names by which people ask for tasks: stored statuses, and views computed from the record and `now`. */
 import { HoldfastError } from './errors.ts'
-import { STATUSES, type Instant, type TaskRecord, type TaskStatus } from './task.ts'
+import { type Instant, STATUSES, type TaskRecord, type TaskStatus } from './task.ts'
 
 export const VIEWS = [...STATUSES, 'scheduled', 'ready', 'retrying', 'dead'] as const
 export type View = TaskStatus | 'scheduled' | 'ready' | 'retrying' | 'dead'

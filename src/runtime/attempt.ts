@@ -40,7 +40,10 @@ export interface TaskContext<Input = unknown> {
   reschedule(delay: Duration, options?: RescheduleOptions): RescheduleError
 }
 
-export type Handler<Input = unknown, Output = unknown> = (input: Input, ctx: TaskContext<Input>) => Output | RescheduleError | Promise<Output | RescheduleError>
+export type Handler<Input = unknown, Output = unknown> = (
+  input: Input,
+  ctx: TaskContext<Input>,
+) => Output | RescheduleError | Promise<Output | RescheduleError>
 
 export type Outcome =
   | { readonly kind: 'complete'; readonly output: Payload }
@@ -157,10 +160,17 @@ export class Attempt implements TaskContext {
       return this.#checked(definition, value).then(settled)
     }
     const threw = (error: unknown): void =>
-      settled(isInstance(error, RescheduleError) ? { kind: 'reschedule', wish: error } : { kind: 'fail', error, permanent: isPermanent(error) })
+      settled(
+        isInstance(error, RescheduleError)
+          ? { kind: 'reschedule', wish: error }
+          : { kind: 'fail', error, permanent: isPermanent(error) },
+      )
     try {
       const input = readInput(this.record)
-      const running = definition.input === null ? handler(input, this) : parseInput(definition, input).then((parsed) => handler(parsed, this))
+      const running =
+        definition.input === null
+          ? handler(input, this)
+          : parseInput(definition, input).then((parsed) => handler(parsed, this))
       if (isThenable(running)) running.then(returned, threw)
       else void returned(running)
     } catch (error) {
@@ -170,7 +180,15 @@ export class Attempt implements TaskContext {
 
   #completed(returned: unknown): Outcome {
     try {
-      return { kind: 'complete', output: encodePayload(returned === undefined ? null : returned, 'output', this.#host.maxPayload, 'OUTPUT_INVALID') }
+      return {
+        kind: 'complete',
+        output: encodePayload(
+          returned === undefined ? null : returned,
+          'output',
+          this.#host.maxPayload,
+          'OUTPUT_INVALID',
+        ),
+      }
     } catch (cause) {
       return invalidOutput(cause)
     }
@@ -186,12 +204,17 @@ export class Attempt implements TaskContext {
   }
 }
 
-const isThenable = (value: unknown): value is PromiseLike<unknown> => typeof (value as PromiseLike<unknown> | null)?.then === 'function'
+const isThenable = (value: unknown): value is PromiseLike<unknown> =>
+  typeof (value as PromiseLike<unknown> | null)?.then === 'function'
 
 /** Trying again would give the same: the task fails for good. */
 const invalidOutput = (cause: unknown): Outcome => {
   const message = cause instanceof Error ? cause.message : String(cause)
-  return { kind: 'fail', error: new HoldfastError('OUTPUT_INVALID', `OUTPUT_INVALID: ${message}`, {}, cause), permanent: true }
+  return {
+    kind: 'fail',
+    error: new HoldfastError('OUTPUT_INVALID', `OUTPUT_INVALID: ${message}`, {}, cause),
+    permanent: true,
+  }
 }
 
 /** A stored input that is no longer JSON is damaged for good. */
@@ -199,7 +222,10 @@ const readInput = ({ input, encoding }: TaskRecord): unknown => {
   try {
     return decodePayload(input, encoding)
   } catch (error) {
-    throw new PermanentError(`the stored input cannot be read: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+    throw new PermanentError(
+      `the stored input cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+      { cause: error },
+    )
   }
 }
 
@@ -208,6 +234,9 @@ const parseInput = async (definition: TaskDefinition, input: unknown): Promise<u
   try {
     return (await checkSchema(definition.input, input, 'input', 'INVALID_TASK')).value
   } catch (error) {
-    throw new PermanentError(`the stored input does not fit the schema: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+    throw new PermanentError(
+      `the stored input does not fit the schema: ${error instanceof Error ? error.message : String(error)}`,
+      { cause: error },
+    )
   }
 }

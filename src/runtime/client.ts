@@ -1,23 +1,32 @@
 /** What an application holds: submit, look, move, work. Each method says what it does in one line and does it elsewhere. */
 import { type Duration, parseDuration } from '../core/durations.ts'
 import { HoldfastError } from '../core/errors.ts'
+import { keyIsLive } from '../core/idempotency.ts'
 import * as machine from '../core/machine.ts'
 import { Task } from '../core/snapshot.ts'
 import { checkId, checkName, checkWorkerId, type SubmitOptions } from '../core/submission.ts'
 import type { HistoryEntry, Holder, Instant, TaskStatus } from '../core/task.ts'
 import { TERMINAL_STATUSES } from '../core/task.ts'
-import { keyIsLive } from '../core/idempotency.ts'
 import { asDefinition, type TaskDefinition } from './definition.ts'
 import type { MoveEvent } from './events.ts'
-import { type Count, countTasks, type ListOptions, listTasks, type QueueStats, queueStats, type TaskPage, type TaskQuery } from './inspect.ts'
+import {
+  type Count,
+  countTasks,
+  type ListOptions,
+  listTasks,
+  type QueueStats,
+  queueStats,
+  type TaskPage,
+  type TaskQuery,
+} from './inspect.ts'
 import type { TaskLease } from './lease.ts'
 import { claimById, claimNext, deleteById, leaseOf, moveById } from './operations.ts'
 import { Queues } from './queues.ts'
 import { prune, Retention, type RetentionOptions } from './retention.ts'
 import type { Session } from './session.ts'
 import { read } from './settle.ts'
-import { Submitter, type SubmitResult } from './submit.ts'
-import { outputOf, type WaitOptions, Waiting } from './waiting.ts'
+import { type SubmitResult, Submitter } from './submit.ts'
+import { outputOf, Waiting, type WaitOptions } from './waiting.ts'
 import { Worker, type WorkerOptions } from './worker.ts'
 
 export interface SubmitManyItem extends SubmitOptions {
@@ -48,7 +57,9 @@ export interface PruneOptions {
 }
 
 /** How one of many went. */
-export type EachResult = { readonly id: string; readonly task: Task } | { readonly id: string; readonly error: HoldfastError }
+export type EachResult =
+  | { readonly id: string; readonly task: Task }
+  | { readonly id: string; readonly error: HoldfastError }
 
 type AnyDefinition<Input, Output> = TaskDefinition<Input, never, Output> | TaskDefinition<Input, unknown, Output>
 
@@ -82,9 +93,17 @@ export class Client {
   // ── submitting ───────────────────────────────────────────────────────────────────────────────────────────────
 
   /** When this resolves, the task is stored as durably as the store can. With `tx`, when the caller's transaction commits. */
-  submit<Input, Output>(definition: AnyDefinition<Input, Output>, input: Input, options?: SubmitOptions & { readonly tx?: unknown }): Promise<Task<Input, Output>>
+  submit<Input, Output>(
+    definition: AnyDefinition<Input, Output>,
+    input: Input,
+    options?: SubmitOptions & { readonly tx?: unknown },
+  ): Promise<Task<Input, Output>>
   submit(type: string, input: unknown, options?: SubmitOptions & { readonly tx?: unknown }): Promise<Task>
-  submit(type: string | TaskDefinition, input: unknown, options: SubmitOptions & { readonly tx?: unknown } = {}): Promise<Task> {
+  submit(
+    type: string | TaskDefinition,
+    input: unknown,
+    options: SubmitOptions & { readonly tx?: unknown } = {},
+  ): Promise<Task> {
     if (this.#closed) return Promise.reject(closedError())
     const { tx, ...given } = options
     const definition = asDefinition(type)
@@ -97,7 +116,11 @@ export class Client {
     this.#open()
     const { id, idempotencyKey } = shared
     if (id !== undefined || idempotencyKey !== undefined) {
-      throw new HoldfastError('INVALID_OPTION', `${id !== undefined ? 'id' : 'idempotencyKey'} belongs to one task: give it on the item`, { field: 'shared' })
+      throw new HoldfastError(
+        'INVALID_OPTION',
+        `${id !== undefined ? 'id' : 'idempotencyKey'} belongs to one task: give it on the item`,
+        { field: 'shared' },
+      )
     }
     return this.#submitter.many(
       items.map(({ type, input, ...own }) => {
@@ -141,7 +164,10 @@ export class Client {
   }
 
   /** The output of a task that completes; rejects with TASK_FAILED, TASK_CANCELLED or TASK_EXPIRED when it ends otherwise. */
-  async wait<Output = unknown>(task: Task<never, Output> | Task<unknown, Output> | string, options: WaitOptions = {}): Promise<Output> {
+  async wait<Output = unknown>(
+    task: Task<never, Output> | Task<unknown, Output> | string,
+    options: WaitOptions = {},
+  ): Promise<Output> {
     this.#open()
     const id = typeof task === 'string' ? checkId(task) : task.id
     return outputOf(await this.#waiting.forEnd(id, options)) as Output
@@ -167,11 +193,16 @@ export class Client {
 
   /** A pending task is cancelled; a running one is asked to stop. A cancelled one: success. */
   cancel(id: string, options: { readonly reason?: string } = {}): Promise<Task> {
-    return this.#do((session) => moveById(session, id, ['cancel', 'request-cancel'], (task, actor) => machine.cancel(task, actor, options.reason)))
+    return this.#do((session) =>
+      moveById(session, id, ['cancel', 'request-cancel'], (task, actor) => machine.cancel(task, actor, options.reason)),
+    )
   }
 
   /** These ids, or all pending and running tasks that match. Each has its own result. */
-  async cancelMany(which: readonly string[] | TaskQuery, options: { readonly reason?: string } = {}): Promise<EachResult[]> {
+  async cancelMany(
+    which: readonly string[] | TaskQuery,
+    options: { readonly reason?: string } = {},
+  ): Promise<EachResult[]> {
     this.#open()
     const ids = isIds(which) ? which : await this.#idsOf({ status: ['pending', 'running'], ...which })
     const results: EachResult[] = []
@@ -206,12 +237,25 @@ export class Client {
   async prune({ olderThan, status, queue, limit }: PruneOptions): Promise<number> {
     const session = this.#open()
     const before = session.time.now() - parseDuration(olderThan, 'olderThan') + 1
-    const statuses = status === undefined ? TERMINAL_STATUSES.filter((one) => one !== 'archived') : typeof status === 'string' ? [status] : status
+    const statuses =
+      status === undefined
+        ? TERMINAL_STATUSES.filter((one) => one !== 'archived')
+        : typeof status === 'string'
+          ? [status]
+          : status
     let removed = 0
     for (const one of statuses) {
-      if (!TERMINAL_STATUSES.includes(one)) throw new HoldfastError('INVALID_OPTION', `status: only ended tasks can be pruned, not ${one}`, { field: 'status' })
+      if (!TERMINAL_STATUSES.includes(one))
+        throw new HoldfastError('INVALID_OPTION', `status: only ended tasks can be pruned, not ${one}`, {
+          field: 'status',
+        })
       const left = limit === undefined ? null : { limit: limit - removed }
-      removed += await prune(session, { status: one, before, ...(queue === undefined ? null : { queue: checkName(queue, 'queue') }), ...left })
+      removed += await prune(session, {
+        status: one,
+        before,
+        ...(queue === undefined ? null : { queue: checkName(queue, 'queue') }),
+        ...left,
+      })
     }
     return removed
   }
@@ -238,13 +282,20 @@ export class Client {
   }
 
   #claimFacts({ workerId, leaseTtl }: ClaimOptions): { workerId: string; leaseTtl: number } {
-    return { workerId: checkWorkerId(workerId), leaseTtl: leaseTtl === undefined ? this.#session.store.leaseTtl : parseDuration(leaseTtl, 'leaseTtl') }
+    return {
+      workerId: checkWorkerId(workerId),
+      leaseTtl: leaseTtl === undefined ? this.#session.store.leaseTtl : parseDuration(leaseTtl, 'leaseTtl'),
+    }
   }
 
   // ── queues and workers ───────────────────────────────────────────────────────────────────────────────────────
 
   /** A pause is seen by every worker within 5 s: running tasks go on, fetched-ahead ones are released. */
-  queue(name: string): { pause(options?: { readonly reason?: string }): Promise<void>; resume(): Promise<void>; isPaused(): Promise<boolean> } {
+  queue(name: string): {
+    pause(options?: { readonly reason?: string }): Promise<void>
+    resume(): Promise<void>
+    isPaused(): Promise<boolean>
+  } {
     const queue = checkName(name, 'queue')
     return {
       pause: (options = {}) => this.#do(() => this.#queues.pause(queue, options.reason)),

@@ -22,7 +22,10 @@ export interface DefineOptions<I, O> extends SubmitDefaults {
   readonly output?: O
 }
 
-export const defineTask = <I extends StandardSchemaV1 | undefined = undefined, O extends StandardSchemaV1 | undefined = undefined>(
+export const defineTask = <
+  I extends StandardSchemaV1 | undefined = undefined,
+  O extends StandardSchemaV1 | undefined = undefined,
+>(
   type: string,
   options: DefineOptions<I, O> = {},
 ): TaskDefinition<InputOf<I>, ParsedOf<I>, ParsedOf<O>> => {
@@ -50,8 +53,11 @@ export const checkSchema = (schema: StandardSchemaV1 | null, value: unknown, fie
 
 const taken = (result: StandardSchemaV1.Result<unknown>, field: string, code: Code): { value: unknown } => {
   if (result.issues === undefined) return { value: result.value }
-  const issues = result.issues.map(({ path, message }) => `${[field, ...(path ?? []).map(stepOf)].join('.')}: ${message}`)
+  const issues = result.issues.map(
+    ({ path, message }) => `${[field, ...(path ?? []).map(stepOf)].join('.')}: ${message}`,
+  )
   throw new HoldfastError(code, issues.join('; '), { field, issues })
 }
 
-const stepOf = (step: PropertyKey | StandardSchemaV1.PathSegment): string => String(typeof step === 'object' ? step.key : step)
+const stepOf = (step: PropertyKey | StandardSchemaV1.PathSegment): string =>
+  String(typeof step === 'object' ? step.key : step)

@@ -115,4 +115,6 @@ export class Finisher {
 }
 
 const asHoldfastError = (error: unknown): HoldfastError =>
-  isHoldfastError(error) ? error : new HoldfastError('INTERNAL', error instanceof Error ? error.message : String(error), {}, error)
+  isHoldfastError(error)
+    ? error
+    : new HoldfastError('INTERNAL', error instanceof Error ? error.message : String(error), {}, error)

@@ -58,8 +58,12 @@ const NOT_ARCHIVED = ['pending', 'running', 'completed', 'failed', 'cancelled', 
 const DEFAULT_CAP = 100_000
 
 export const toQuery = (query: TaskQuery): Query => {
-  const names = query.status === undefined ? NOT_ARCHIVED : typeof query.status === 'string' ? [query.status] : query.status
-  if (names.length === 0) throw new HoldfastError('INVALID_OPTION', 'status is an empty list: leave it out, or name at least one', { field: 'status' })
+  const names =
+    query.status === undefined ? NOT_ARCHIVED : typeof query.status === 'string' ? [query.status] : query.status
+  if (names.length === 0)
+    throw new HoldfastError('INVALID_OPTION', 'status is an empty list: leave it out, or name at least one', {
+      field: 'status',
+    })
   return {
     views: names.map((name) => viewFilter(parseView(name))),
     ...(query.queue === undefined ? null : { queue: checkName(query.queue, 'queue') }),
@@ -67,14 +71,19 @@ export const toQuery = (query: TaskQuery): Query => {
     ...(query.tag === undefined ? null : { tag: query.tag }),
     ...(query.workerId === undefined ? null : { workerId: query.workerId }),
     ...(query.createdAfter === undefined ? null : { createdAfter: parseInstant(query.createdAfter, 'createdAfter') }),
-    ...(query.createdBefore === undefined ? null : { createdBefore: parseInstant(query.createdBefore, 'createdBefore') }),
-    ...(query.completedBefore === undefined ? null : { completedBefore: parseInstant(query.completedBefore, 'completedBefore') }),
+    ...(query.createdBefore === undefined
+      ? null
+      : { createdBefore: parseInstant(query.createdBefore, 'createdBefore') }),
+    ...(query.completedBefore === undefined
+      ? null
+      : { completedBefore: parseInstant(query.completedBefore, 'completedBefore') }),
   }
 }
 
 export const listTasks = async ({ store }: Session, options: ListOptions): Promise<TaskPage> => {
   const { order = 'newest', cursor } = options
-  if (order !== 'newest' && order !== 'oldest') throw new HoldfastError('INVALID_OPTION', "order must be 'newest' or 'oldest'", { field: 'order' })
+  if (order !== 'newest' && order !== 'oldest')
+    throw new HoldfastError('INVALID_OPTION', "order must be 'newest' or 'oldest'", { field: 'order' })
   const limit = checkInteger(options.limit ?? 100, 'limit', 1, 1_000)
   const after = cursor === undefined ? null : { after: checkCursor(cursor) }
   // One more than asked for tells whether there is a next page.
@@ -97,13 +106,20 @@ export const countTasks = async ({ store }: Session, query: TaskQuery, cap: numb
 }
 
 /** Of every queue that was ever used. Counts of waiting tasks are cut at the cap. */
-export const queueStats = async (session: Session, queues: Queues, cap: number = DEFAULT_CAP): Promise<QueueStats[]> => {
+export const queueStats = async (
+  session: Session,
+  queues: Queues,
+  cap: number = DEFAULT_CAP,
+): Promise<QueueStats[]> => {
   const [names, paused] = await Promise.all([queues.names(), queues.refresh()])
   return Promise.all(
     names.map(async (queue) => {
-      const countOf = async (status: string): Promise<number> => (await countTasks(session, { queue, status }, cap)).count
+      const countOf = async (status: string): Promise<number> =>
+        (await countTasks(session, { queue, status }, cap)).count
       const [ready, later, retrying, running, completed, failed, cancelled, expired, archived] = await Promise.all(
-        ['ready', 'scheduled', 'retrying', 'running', 'completed', 'failed', 'cancelled', 'expired', 'archived'].map(countOf),
+        ['ready', 'scheduled', 'retrying', 'running', 'completed', 'failed', 'cancelled', 'expired', 'archived'].map(
+          countOf,
+        ),
       )
       return {
         queue,

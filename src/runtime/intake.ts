@@ -85,7 +85,9 @@ export class Intake {
   /** No queue is worth looking at before its time, and none is being looked at. */
   get isResting(): boolean {
     const now = this.#session.clock.mono()
-    return this.#states.every(({ name, restUntil }) => (restUntil > now && restUntil !== LOOKING) || this.#pauses.isPaused(name))
+    return this.#states.every(
+      ({ name, restUntil }) => (restUntil > now && restUntil !== LOOKING) || this.#pauses.isPaused(name),
+    )
   }
 
   #wake(queues: readonly string[] | null): void {
@@ -119,12 +121,21 @@ export class Intake {
     try {
       const askedAt = clock.mono()
       const takeLeases = askedAt - this.#contactSince >= leaseTtl
-      const found = await look(this.#session, { queue: state.name, types: this.#host.types(), limit, workerId, leaseTtl, op, takeLeases })
+      const found = await look(this.#session, {
+        queue: state.name,
+        types: this.#host.types(),
+        limit,
+        workerId,
+        leaseTtl,
+        op,
+        takeLeases,
+      })
       this.#failures = 0
       this.#host.deliver(found.leased, askedAt)
       if (state.restUntil === 0) return
       const soonest = found.leftAlone > 0 ? LEFT_ALONE : 0
-      const next = found.next === null ? pollInterval : Math.min(Math.max(soonest, found.next - time.now()), pollInterval)
+      const next =
+        found.next === null ? pollInterval : Math.min(Math.max(soonest, found.next - time.now()), pollInterval)
       state.restUntil = found.leased.length === limit || found.moreDue ? 0 : clock.mono() + next
     } catch (error) {
       state.restUntil = 0
@@ -149,7 +160,8 @@ export class Intake {
     const now = this.#session.clock.mono()
     const { pollInterval } = this.#host
     let soonest = Math.min(PAUSES_EVERY, pollInterval)
-    for (const { name, restUntil } of this.#states) if (!this.#pauses.isPaused(name)) soonest = Math.min(soonest, restUntil - now)
+    for (const { name, restUntil } of this.#states)
+      if (!this.#pauses.isPaused(name)) soonest = Math.min(soonest, restUntil - now)
     return Math.max(0, soonest)
   }
 
@@ -177,10 +189,16 @@ export class Intake {
     if (this.#unclear.length === 0) return
     const { store, time } = this.#session
     const mine = await store.list({ workerId: this.#host.workerId }, { order: 'oldest', limit: 1_000, now: null })
-    const forgotten = mine.filter(({ lease }) => lease !== null && this.#unclear.some((op) => lease.token.startsWith(`${op}.`)))
+    const forgotten = mine.filter(
+      ({ lease }) => lease !== null && this.#unclear.some((op) => lease.token.startsWith(`${op}.`)),
+    )
     for (const task of forgotten) {
       const { token } = task.lease!
-      await settle(this.#session, task, { op: token, moves: ['release'], decide: (fresh) => release(fresh, { token }, time.now()) }).catch((error: unknown) => {
+      await settle(this.#session, task, {
+        op: token,
+        moves: ['release'],
+        decide: (fresh) => release(fresh, { token }, time.now()),
+      }).catch((error: unknown) => {
         if (isContactLost(error)) throw error
       })
     }
@@ -189,7 +207,8 @@ export class Intake {
 
   async #backOff(error: unknown): Promise<void> {
     const { clock, random, logger } = this.#session
-    if (this.#failures++ === 0) logger.warn(`cannot look for work: ${error instanceof Error ? error.message : String(error)}; trying again`)
+    if (this.#failures++ === 0)
+      logger.warn(`cannot look for work: ${error instanceof Error ? error.message : String(error)}; trying again`)
     const wait = random() * Math.min(FIRST_WAIT * 2 ** this.#failures, LONGEST_WAIT)
     await this.#rest(wait)
     this.#contactSince = clock.mono()

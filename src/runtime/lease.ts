@@ -47,12 +47,16 @@ export class TaskLease {
   fail(error: unknown): Promise<Task> {
     const permanent = isPermanent(error)
     const random = this.#session.random()
-    return this.#move(['fail'], (task) => machine.fail(task, this.#holder, { error, permanent, now: this.#session.time.now(), random }))
+    return this.#move(['fail'], (task) =>
+      machine.fail(task, this.#holder, { error, permanent, now: this.#session.time.now(), random }),
+    )
   }
 
   async reschedule(delay: Duration, options: RescheduleOptions = {}): Promise<Task> {
     const { delay: wait, extendExpiration } = new RescheduleError(delay, options)
-    return this.#move(['reschedule'], (task) => machine.reschedule(task, this.#holder, { delay: wait, extendExpiration, now: this.#session.time.now() }))
+    return this.#move(['reschedule'], (task) =>
+      machine.reschedule(task, this.#holder, { delay: wait, extendExpiration, now: this.#session.time.now() }),
+    )
   }
 
   /** Back to pending, no counter moves. */
@@ -61,13 +65,24 @@ export class TaskLease {
   }
 
   /** Keeps the lease for another while. Tells whether somebody asked the task to stop; STALE_LEASE when it is lost. */
-  async renew(options: { readonly progress?: unknown; readonly leaseTtl?: Duration } = {}): Promise<{ cancelRequested: boolean }> {
+  async renew(
+    options: { readonly progress?: unknown; readonly leaseTtl?: Duration } = {},
+  ): Promise<{ cancelRequested: boolean }> {
     const lease = machine.holding(await this.#current(), this.#holder)
-    const progress = options.progress === undefined ? undefined : encodePayload(options.progress, 'progress', this.#session.maxPayload).text
+    const progress =
+      options.progress === undefined
+        ? undefined
+        : encodePayload(options.progress, 'progress', this.#session.maxPayload).text
     const leaseTtl = options.leaseTtl === undefined ? this.#leaseTtl : parseDuration(options.leaseTtl, 'leaseTtl')
-    const renewal = { id: this.#record.id, token: lease.token, leaseTtl, ...(progress === undefined ? null : { progress }) }
+    const renewal = {
+      id: this.#record.id,
+      token: lease.token,
+      leaseTtl,
+      ...(progress === undefined ? null : { progress }),
+    }
     const [renewed] = await withPatience(this.#session, () => this.#session.store.renew([renewal], null))
-    if (renewed === 'lost') throw new HoldfastError('STALE_LEASE', `the lease on task ${this.#record.id} was lost`, { id: this.#record.id })
+    if (renewed === 'lost')
+      throw new HoldfastError('STALE_LEASE', `the lease on task ${this.#record.id} was lost`, { id: this.#record.id })
     return { cancelRequested: renewed === 'cancel' }
   }
 

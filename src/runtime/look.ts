@@ -37,7 +37,12 @@ export const look = async (session: Session, { takeLeases, ...want }: LookFor): 
 }
 
 /** How many were moved. One that somebody else moved meanwhile is none of our business any more. */
-const settleOverdue = async (session: Session, due: readonly TaskRecord[], by: string, takeLeases: boolean): Promise<number> => {
+const settleOverdue = async (
+  session: Session,
+  due: readonly TaskRecord[],
+  by: string,
+  takeLeases: boolean,
+): Promise<number> => {
   const now = session.time.now()
   const op = newOp()
   const changes: Change[] = []

@@ -13,9 +13,16 @@ import { read, settle, settleById, withPatience } from './settle.ts'
 type DecideAs = (task: TaskRecord, actor: machine.Actor) => Change | null
 
 /** The task after the move `name`, under one operation id however often it must be tried. */
-export const moveById = async (session: Session, id: string, moves: readonly machine.MoveName[], decide: DecideAs): Promise<Task> => {
+export const moveById = async (
+  session: Session,
+  id: string,
+  moves: readonly machine.MoveName[],
+  decide: DecideAs,
+): Promise<Task> => {
   const op = newOp()
-  return new Task(await settleById(session, checkId(id), { op, moves, decide: (task) => decide(task, actorOf(session, op)) }))
+  return new Task(
+    await settleById(session, checkId(id), { op, moves, decide: (task) => decide(task, actorOf(session, op)) }),
+  )
 }
 
 /** Only what has ended can go. Its idempotency key goes with it. */
@@ -45,7 +52,12 @@ export interface ClaimFacts {
 }
 
 /** The same worker again: the same lease. A lapsed lease of another is taken first, as any look would. */
-export const claimById = async (session: Session, queues: Queues, id: string, { workerId, leaseTtl }: ClaimFacts): Promise<TaskLease> => {
+export const claimById = async (
+  session: Session,
+  queues: Queues,
+  id: string,
+  { workerId, leaseTtl }: ClaimFacts,
+): Promise<TaskLease> => {
   const token = `${newOp()}.0`
   const { time, random, store } = session
   let task = await read(session, checkId(id))
@@ -63,9 +75,17 @@ export const claimById = async (session: Session, queues: Queues, id: string, { 
   if (machine.overdue(task, actorOf(session), roll) !== null) {
     const overdueOp = newOp()
     const moves = ['expire', 'lose-lease'] as const
-    task = await settle(session, task, { op: overdueOp, moves, decide: (fresh) => machine.overdue(fresh, actorOf(session, overdueOp), roll) })
+    task = await settle(session, task, {
+      op: overdueOp,
+      moves,
+      decide: (fresh) => machine.overdue(fresh, actorOf(session, overdueOp), roll),
+    })
   }
-  const claimed = await settle(session, task, { op: token, moves: ['claim'], decide: (fresh) => machine.claim(fresh, { token, workerId, leaseTtl, now: time.now() }) })
+  const claimed = await settle(session, task, {
+    op: token,
+    moves: ['claim'],
+    decide: (fresh) => machine.claim(fresh, { token, workerId, leaseTtl, now: time.now() }),
+  })
   // A repeat may find that the claim was written and its lease lost again since.
   machine.holding(claimed, { token })
   return new TaskLease(session, claimed, { token }, leaseTtl)
@@ -77,7 +97,11 @@ export interface ClaimNextFacts extends ClaimFacts {
 }
 
 /** The first task that is due, or null. */
-export const claimNext = async (session: Session, queues: Queues, { queue, types, workerId, leaseTtl }: ClaimNextFacts): Promise<TaskLease | null> => {
+export const claimNext = async (
+  session: Session,
+  queues: Queues,
+  { queue, types, workerId, leaseTtl }: ClaimNextFacts,
+): Promise<TaskLease | null> => {
   if ((await queues.refresh()).has(queue)) return null
   const op = newOp()
   let isRepeat = false
@@ -85,7 +109,8 @@ export const claimNext = async (session: Session, queues: Queues, { queue, types
     // The reply to the first try may have been lost: then the task is held already, under a token that begins with our op.
     const held = isRepeat ? await heldUnder(session, workerId, op) : undefined
     isRepeat = true
-    const task = held ?? (await look(session, { queue, types, limit: 1, workerId, leaseTtl, op, takeLeases: true })).leased[0]
+    const task =
+      held ?? (await look(session, { queue, types, limit: 1, workerId, leaseTtl, op, takeLeases: true })).leased[0]
     return task === undefined ? null : new TaskLease(session, task, { token: task.lease!.token }, leaseTtl)
   })
 }
@@ -96,5 +121,9 @@ const heldUnder = async ({ store }: Session, workerId: string, op: string): Prom
 }
 
 /** The lease that somebody else's words describe: a token kept elsewhere, or only a worker id. */
-export const leaseOf = async (session: Session, id: string, holder: { readonly token: string } | { readonly workerId: string }, leaseTtl: number): Promise<TaskLease> =>
-  new TaskLease(session, await read(session, checkId(id)), holder, leaseTtl)
+export const leaseOf = async (
+  session: Session,
+  id: string,
+  holder: { readonly token: string } | { readonly workerId: string },
+  leaseTtl: number,
+): Promise<TaskLease> => new TaskLease(session, await read(session, checkId(id)), holder, leaseTtl)

@@ -21,7 +21,8 @@ export class RecentRate {
   within(span: number): number {
     this.#advance()
     let total = 0
-    for (let i = 0; i < Math.min(BUCKETS, Math.ceil(span / BUCKET) + 1); i++) total += this.#counts[(this.#last - i + BUCKETS * 2) % BUCKETS]!
+    for (let i = 0; i < Math.min(BUCKETS, Math.ceil(span / BUCKET) + 1); i++)
+      total += this.#counts[(this.#last - i + BUCKETS * 2) % BUCKETS]!
     return total
   }
 

@@ -20,12 +20,20 @@ const BATCH = 500
 const EVERY = 60_000
 
 /** How many were removed. What changed in between is left alone. Keys live on to the end of their own time. */
-export const prune = async ({ store }: Session, { status, before, queue, limit = Number.POSITIVE_INFINITY }: PruneQuery): Promise<number> => {
+export const prune = async (
+  { store }: Session,
+  { status, before, queue, limit = Number.POSITIVE_INFINITY }: PruneQuery,
+): Promise<number> => {
   let removed = 0
   let after: string | undefined
   while (removed < limit) {
     const query = { views: [{ status }], completedBefore: before, ...(queue === undefined ? null : { queue }) }
-    const tasks = await store.list(query, { order: 'oldest', limit: Math.min(BATCH, limit - removed), now: null, ...(after === undefined ? null : { after }) })
+    const tasks = await store.list(query, {
+      order: 'oldest',
+      limit: Math.min(BATCH, limit - removed),
+      now: null,
+      ...(after === undefined ? null : { after }),
+    })
     if (tasks.length === 0) break
     after = tasks.at(-1)!.id
     const results = await store.remove(tasks.map(({ id, revision }) => ({ id, revision, endKey: false })))
@@ -43,7 +51,12 @@ export class Retention {
 
   constructor(session: Session, options: RetentionOptions) {
     this.#session = session
-    this.#keep = new Map(Object.entries(options).map(([status, duration]) => [checkStatus(status), parseDuration(duration, `retention.${status}`)]))
+    this.#keep = new Map(
+      Object.entries(options).map(([status, duration]) => [
+        checkStatus(status),
+        parseDuration(duration, `retention.${status}`),
+      ]),
+    )
   }
 
   start(): void {
@@ -63,11 +76,16 @@ export class Retention {
   async #removeEnded(): Promise<void> {
     const ended = this.#ended
     this.#ended = []
-    await this.#session.store.remove(ended.map(({ id, revision }) => ({ id, revision, endKey: false }))).catch((error: unknown) => this.#complain(error))
+    await this.#session.store
+      .remove(ended.map(({ id, revision }) => ({ id, revision, endKey: false })))
+      .catch((error: unknown) => this.#complain(error))
   }
 
   #schedule(delay: number): void {
-    this.#cancel = this.#session.clock.after(delay, () => void this.#sweep().finally(() => this.#users > 0 && this.#schedule(EVERY)))
+    this.#cancel = this.#session.clock.after(
+      delay,
+      () => void this.#sweep().finally(() => this.#users > 0 && this.#schedule(EVERY)),
+    )
   }
 
   async #sweep(): Promise<void> {
@@ -81,12 +99,16 @@ export class Retention {
 
   /** The next sweep tries again. */
   #complain(error: unknown): void {
-    this.#session.logger.warn(`retention could not remove tasks: ${error instanceof Error ? error.message : String(error)}`)
+    this.#session.logger.warn(
+      `retention could not remove tasks: ${error instanceof Error ? error.message : String(error)}`,
+    )
   }
 }
 
 const checkStatus = (status: string): TaskStatus => {
   const known = TERMINAL_STATUSES.find((one) => one === status)
   if (known !== undefined) return known
-  throw new HoldfastError('INVALID_OPTION', `retention.${status} is not one of ${TERMINAL_STATUSES.join(', ')}`, { field: `retention.${status}` })
+  throw new HoldfastError('INVALID_OPTION', `retention.${status} is not one of ${TERMINAL_STATUSES.join(', ')}`, {
+    field: `retention.${status}`,
+  })
 }

@@ -27,6 +27,11 @@ let count = 0
 export const newOp = (): string => `${ofThisProcess}-${(count++).toString(36)}`
 
 /** The client itself as the one who moves a task, under a new operation id. */
-export const actorOf = (session: Session, op: string = newOp()): Actor => ({ now: session.time.now(), by: session.name, op })
+export const actorOf = (session: Session, op: string = newOp()): Actor => ({
+  now: session.time.now(),
+  by: session.name,
+  op,
+})
 
-export const notFound = (id: string): HoldfastError => new HoldfastError('TASK_NOT_FOUND', `there is no task ${id}`, { id })
+export const notFound = (id: string): HoldfastError =>
+  new HoldfastError('TASK_NOT_FOUND', `there is no task ${id}`, { id })

@@ -20,7 +20,9 @@ interface Prepared {
   readonly onMismatch: 'error' | 'existing'
 }
 
-export type SubmitResult = { readonly ok: true; readonly task: Task } | { readonly ok: false; readonly error: HoldfastError }
+export type SubmitResult =
+  | { readonly ok: true; readonly task: Task }
+  | { readonly ok: false; readonly error: HoldfastError }
 
 export interface SubmitItem {
   readonly definition: TaskDefinition
@@ -46,7 +48,10 @@ export class Submitter {
   async one(item: SubmitItem): Promise<Task> {
     const ready = this.#prepare(item, newOp())
     const prepared = ready instanceof Promise ? await ready : ready
-    const [inserted] = await Promise.all([this.#batch.add(prepared.insertion), this.#queues.know(prepared.insertion.task.queue)])
+    const [inserted] = await Promise.all([
+      this.#batch.add(prepared.insertion),
+      this.#queues.know(prepared.insertion.task.queue),
+    ])
     return this.#conclude(prepared, inserted)
   }
 
@@ -56,10 +61,18 @@ export class Submitter {
       const prepared = this.#prepare(item, newOp())
       if (prepared instanceof Promise) {
         prepared.catch(() => {})
-        throw new HoldfastError('INVALID_OPTION', 'tx cannot be used with a schema that validates asynchronously: the transaction would be over', { field: 'tx' })
+        throw new HoldfastError(
+          'INVALID_OPTION',
+          'tx cannot be used with a schema that validates asynchronously: the transaction would be over',
+          { field: 'tx' },
+        )
       }
       if (!this.#session.store.capabilities.has('transactions')) {
-        throw new HoldfastError('INVALID_OPTION', `tx is not possible on ${this.#session.store.address}: this store has no transactions to join`, { field: 'tx' })
+        throw new HoldfastError(
+          'INVALID_OPTION',
+          `tx is not possible on ${this.#session.store.address}: this store has no transactions to join`,
+          { field: 'tx' },
+        )
       }
       const inserting = this.#session.store.insert([prepared.insertion], { tx, now: null })
       // The caller's transaction may hold the lock that this needs, so nobody waits for it.
@@ -100,7 +113,10 @@ export class Submitter {
     if (good.length > 0) await this.#insertChunk(good, results)
   }
 
-  async #insertChunk(good: readonly { readonly at: number; readonly prepared: Prepared }[], results: SubmitResult[]): Promise<void> {
+  async #insertChunk(
+    good: readonly { readonly at: number; readonly prepared: Prepared }[],
+    results: SubmitResult[],
+  ): Promise<void> {
     try {
       const queues = new Set(good.map(({ prepared }) => prepared.insertion.task.queue))
       const [inserted] = await Promise.all([
@@ -133,7 +149,12 @@ export class Submitter {
   #build(definition: TaskDefinition, input: unknown, options: SubmitOptions, op: string): Prepared {
     const { time, name, maxPayload } = this.#session
     const payload = encodePayload(input, 'input', maxPayload)
-    const { task, key } = newSubmission(definition.type, payload, options, { now: time.now(), id: uuidv7(), op, by: name })
+    const { task, key } = newSubmission(definition.type, payload, options, {
+      now: time.now(),
+      id: uuidv7(),
+      op,
+      by: name,
+    })
     const insertion =
       key === null || task.idempotencyKey === null
         ? { task }
@@ -148,7 +169,12 @@ export class Submitter {
       if (!isContactLost(error)) throw error
       const { code, message } = error as HoldfastError
       const ids = insertions.map(({ task }) => task.id)
-      throw new HoldfastError(code, `${message}. The task may or may not have been stored: submit again with the same id or idempotency key`, { ids }, error)
+      throw new HoldfastError(
+        code,
+        `${message}. The task may or may not have been stored: submit again with the same id or idempotency key`,
+        { ids },
+        error,
+      )
     }
   }
 
@@ -157,9 +183,14 @@ export class Submitter {
       this.#session.events.submitted(task)
       return new Task(task)
     }
-    if (inserted.outcome === 'clash') throw new HoldfastError('ALREADY_EXISTS', `a task with id ${task.id} exists already`, { id: task.id })
+    if (inserted.outcome === 'clash')
+      throw new HoldfastError('ALREADY_EXISTS', `a task with id ${task.id} exists already`, { id: task.id })
     if (inserted.key.hash !== key?.hash && onMismatch === 'error') {
-      throw new HoldfastError('IDEMPOTENCY_CONFLICT', `idempotencyKey '${inserted.key.key}' belongs to task ${inserted.key.taskId} with another type or input`, { key: inserted.key.key, id: inserted.key.taskId })
+      throw new HoldfastError(
+        'IDEMPOTENCY_CONFLICT',
+        `idempotencyKey '${inserted.key.key}' belongs to task ${inserted.key.taskId} with another type or input`,
+        { key: inserted.key.key, id: inserted.key.taskId },
+      )
     }
     return new Task(inserted.task ?? removedTask(task, inserted.key.taskId), true)
   }
@@ -174,7 +205,10 @@ const isOwnWrite = (task: TaskRecord, inserted: Inserted): boolean => {
 /** A task that prune took away while its key lives on: known to have ended, and not to be seen any more. */
 const removedTask = (task: TaskRecord, id: string): TaskRecord => ({ ...task, id, status: 'archived', history: [] })
 
-const hashOf = (type: string, input: Payload): string => createHash('sha256').update(keySubject(type, input)).digest('base64url')
+const hashOf = (type: string, input: Payload): string =>
+  createHash('sha256').update(keySubject(type, input)).digest('base64url')
 
 const asHoldfastError = (error: unknown): HoldfastError =>
-  isHoldfastError(error) ? error : new HoldfastError('INTERNAL', error instanceof Error ? error.message : String(error), {}, error)
+  isHoldfastError(error)
+    ? error
+    : new HoldfastError('INTERNAL', error instanceof Error ? error.message : String(error), {}, error)

@@ -43,19 +43,28 @@ export class Waiting {
         signal?.removeEventListener('abort', onAbort)
         how()
       }
-      const waiter: Waiter = { resolve: (task) => finish(() => resolve(task)), reject: (error) => finish(() => reject(error)) }
+      const waiter: Waiter = {
+        resolve: (task) => finish(() => resolve(task)),
+        reject: (error) => finish(() => reject(error)),
+      }
       const onAbort = (): void => waiter.reject(aborted(id))
       const cancel =
         limit === null
           ? () => {}
-          : this.#session.clock.after(limit, () => waiter.reject(new HoldfastError('WAIT_TIMEOUT', `task ${id} had not ended when the time to wait was over`, { id })))
+          : this.#session.clock.after(limit, () =>
+              waiter.reject(
+                new HoldfastError('WAIT_TIMEOUT', `task ${id} had not ended when the time to wait was over`, { id }),
+              ),
+            )
       signal?.addEventListener('abort', onAbort, { once: true })
       this.#add(id, waiter)
     })
   }
 
   close(): void {
-    for (const waiters of this.#waiters.values()) for (const waiter of waiters) waiter.reject(new HoldfastError('STORE_CLOSED', 'the client was closed while a call waited'))
+    for (const waiters of this.#waiters.values())
+      for (const waiter of waiters)
+        waiter.reject(new HoldfastError('STORE_CLOSED', 'the client was closed while a call waited'))
   }
 
   #add(id: string, waiter: Waiter): void {
@@ -115,4 +124,5 @@ export const outputOf = (task: Task, record: Pick<TaskRecord, 'lastError'> = tas
   throw new HoldfastError(code, `task ${task.id} is ${status}${cause}`, { id: task.id, lastError: record.lastError })
 }
 
-const aborted = (id: string): HoldfastError => new HoldfastError('ABORTED', `waiting for task ${id} was aborted`, { id })
+const aborted = (id: string): HoldfastError =>
+  new HoldfastError('ABORTED', `waiting for task ${id} was aborted`, { id })

@@ -97,9 +97,13 @@ export class Worker {
     this.#stopTimeout = parseDuration(options.stopTimeout ?? '30s', 'stopTimeout')
     this.#hooks = options.hooks ?? {}
     this.#starts = new RecentRate(() => clock.mono())
-    const leaseTtl = checkLeaseTtl(options.leaseTtl === undefined ? store.leaseTtl : parseDuration(options.leaseTtl, 'leaseTtl'), session)
+    const leaseTtl = checkLeaseTtl(
+      options.leaseTtl === undefined ? store.leaseTtl : parseDuration(options.leaseTtl, 'leaseTtl'),
+      session,
+    )
     const names = (options.queues ?? ['default']).map((name) => checkName(name, 'queues'))
-    if (names.length === 0) throw new HoldfastError('INVALID_OPTION', 'queues is empty: name at least one', { field: 'queues' })
+    if (names.length === 0)
+      throw new HoldfastError('INVALID_OPTION', 'queues is empty: name at least one', { field: 'queues' })
     this.#heartbeat = new Heartbeat(session, leaseTtl, this.#concurrency + MOST_AHEAD + MOST_UNWRITTEN)
     this.#finisher = new Finisher(session, (ending, result) => this.#ended(ending, result))
     this.#host = {
@@ -123,13 +127,20 @@ export class Worker {
   }
 
   /** Registers the handler of a type. One each. */
-  handle<Input, Parsed, Output>(definition: TaskDefinition<Input, Parsed, Output>, handler: Handler<Parsed, Output>): this
+  handle<Input, Parsed, Output>(
+    definition: TaskDefinition<Input, Parsed, Output>,
+    handler: Handler<Parsed, Output>,
+  ): this
   handle(type: string, handler: Handler): this
   handle(type: string | TaskDefinition, handler: Handler): this {
     const definition = asDefinition(type)
     checkName(definition.type, 'type')
-    if (typeof handler !== 'function') throw new HoldfastError('INVALID_OPTION', `the handler of '${definition.type}' is not a function`, { field: 'handler' })
-    if (this.#handlers.has(definition.type)) throw new HoldfastError('INVALID_OPTION', `'${definition.type}' has a handler already`, { field: 'type' })
+    if (typeof handler !== 'function')
+      throw new HoldfastError('INVALID_OPTION', `the handler of '${definition.type}' is not a function`, {
+        field: 'handler',
+      })
+    if (this.#handlers.has(definition.type))
+      throw new HoldfastError('INVALID_OPTION', `'${definition.type}' has a handler already`, { field: 'type' })
     this.#handlers.set(definition.type, { definition, handler })
     return this
   }
@@ -137,8 +148,10 @@ export class Worker {
   // ── life ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   start(): this {
-    if (this.#state !== 'new') throw new HoldfastError('INVALID_OPTION', `this worker is ${this.#state}; make a new one`)
-    if (this.#handlers.size === 0) throw new HoldfastError('NO_HANDLER', 'this worker has no handlers: call handle(type, handler) first')
+    if (this.#state !== 'new')
+      throw new HoldfastError('INVALID_OPTION', `this worker is ${this.#state}; make a new one`)
+    if (this.#handlers.size === 0)
+      throw new HoldfastError('NO_HANDLER', 'this worker has no handlers: call handle(type, handler) first')
     this.#state = 'started'
     this.#unsubscribe = this.#queues.onChange(() => this.#releasePaused())
     this.#retention?.start()
@@ -192,7 +205,8 @@ export class Worker {
       await this.#untilSettled(ABORT_GRACE)
       // What has not settled by now is left to lapse; what is being written is waited for.
       this.#running.clear()
-      while (this.#finisher.pending > 0 && this.#error === null) await new Promise<void>((done) => this.#idle.push(done))
+      while (this.#finisher.pending > 0 && this.#error === null)
+        await new Promise<void>((done) => this.#idle.push(done))
       this.#unsubscribe()
       this.#cancelDeadline()
       this.#cancelLetGo?.()
@@ -271,7 +285,11 @@ export class Worker {
   #release(attempts: readonly Attempt[]): void {
     for (const attempt of attempts) {
       const { token } = attempt
-      this.#finisher.push({ attempt, moves: ['release'], decide: (task) => machine.release(task, { token }, this.#session.time.now()) })
+      this.#finisher.push({
+        attempt,
+        moves: ['release'],
+        decide: (task) => machine.release(task, { token }, this.#session.time.now()),
+      })
     }
   }
 
@@ -327,13 +345,22 @@ export class Worker {
     const { token } = attempt
     const holder = { token }
     const { time, random } = this.#session
-    const ending = (move: machine.MoveName, decide: (task: TaskRecord) => Change): Ending => ({ attempt, moves: [move], decide })
-    if (outcome.kind === 'complete') return ending('complete', (task) => machine.complete(task, holder, outcome.output, time.now()))
+    const ending = (move: machine.MoveName, decide: (task: TaskRecord) => Change): Ending => ({
+      attempt,
+      moves: [move],
+      decide,
+    })
+    if (outcome.kind === 'complete')
+      return ending('complete', (task) => machine.complete(task, holder, outcome.output, time.now()))
     if (outcome.kind === 'reschedule') {
       const { delay, at, extendExpiration } = outcome.wish
       return ending('reschedule', (task) => {
         const now = time.now()
-        return machine.reschedule(task, holder, { delay: at === null ? delay : Math.max(0, at - now), extendExpiration, now })
+        return machine.reschedule(task, holder, {
+          delay: at === null ? delay : Math.max(0, at - now),
+          extendExpiration,
+          now,
+        })
       })
     }
     // A handler that stopped because it was told to has not failed.
@@ -346,7 +373,9 @@ export class Worker {
   #ended({ attempt }: Ending, result: Parameters<Ended>[1]): void {
     this.#heartbeat.drop(attempt)
     if ('error' in result) {
-      this.#session.logger.warn(`the result of task ${attempt.record.id} was not written: ${result.error.message}`, { code: result.error.code })
+      this.#session.logger.warn(`the result of task ${attempt.record.id} was not written: ${result.error.message}`, {
+        code: result.error.code,
+      })
     } else this.#retention?.ended(result.task())
     if (this.#hooks.onTaskEnd) {
       const after = 'error' in result ? attempt.task : new Task(result.task())
@@ -384,14 +413,19 @@ export class Worker {
     const message = `timed out after ${formatDuration(attempt.record.timeout!)}`
     attempt.isWritten = true
     attempt.abort('timeout')
-    this.#finisher.push({ attempt, moves: ['time-out'], decide: (task) => machine.timeOut(task, { token }, message, time.now(), roll) })
+    this.#finisher.push({
+      attempt,
+      moves: ['time-out'],
+      decide: (task) => machine.timeOut(task, { token }, message, time.now(), roll),
+    })
   }
 
   // ── ends ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Whoever waits for quiet is told: nothing runs, nothing waits, nothing is unwritten, and no queue has anything due. */
   #checkIdle(): void {
-    if (this.#idle.length === 0 || this.#running.size > 0 || this.#waiting.length > 0 || this.#finisher.pending > 0) return
+    if (this.#idle.length === 0 || this.#running.size > 0 || this.#waiting.length > 0 || this.#finisher.pending > 0)
+      return
     if (this.#state === 'started' && !this.#intake.isResting) return
     for (const done of this.#idle.splice(0)) done()
   }
@@ -408,9 +442,14 @@ export class Worker {
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const
 
 const checkLeaseTtl = (leaseTtl: number, { time }: Session): number => {
-  if (leaseTtl < 100) throw new HoldfastError('INVALID_OPTION', `leaseTtl is ${leaseTtl} ms; the least is 100 ms`, { field: 'leaseTtl' })
+  if (leaseTtl < 100)
+    throw new HoldfastError('INVALID_OPTION', `leaseTtl is ${leaseTtl} ms; the least is 100 ms`, { field: 'leaseTtl' })
   if (leaseTtl < 2 * time.uncertainty) {
-    throw new HoldfastError('INVALID_OPTION', `leaseTtl is ${leaseTtl} ms, but the store's clock is only known to ${Math.ceil(time.uncertainty)} ms: use at least twice that`, { field: 'leaseTtl' })
+    throw new HoldfastError(
+      'INVALID_OPTION',
+      `leaseTtl is ${leaseTtl} ms, but the store's clock is only known to ${Math.ceil(time.uncertainty)} ms: use at least twice that`,
+      { field: 'leaseTtl' },
+    )
   }
   return leaseTtl
 }

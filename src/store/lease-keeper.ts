@@ -66,9 +66,14 @@ export class LeaseKeeper implements Keeper {
     if (turn.length === 0) return
     try {
       const renewed = await this.#host.renew(
-        turn.map(({ id, token, progress }) => (progress === undefined ? { id, token, leaseTtl } : { id, token, leaseTtl, progress })),
+        turn.map(({ id, token, progress }) =>
+          progress === undefined ? { id, token, leaseTtl } : { id, token, leaseTtl, progress },
+        ),
       )
-      report(renewed.map((outcome, i) => ({ token: turn[i]!.token, renewed: outcome })), sentAt)
+      report(
+        renewed.map((outcome, i) => ({ token: turn[i]!.token, renewed: outcome })),
+        sentAt,
+      )
     } catch {
       // Contact is lost: the next round tries again, and the holders' own deadlines run on meanwhile.
     }

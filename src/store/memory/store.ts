@@ -4,7 +4,22 @@ import { type KeyRecord, keyIsLive } from '../../core/idempotency.ts'
 import { claim, isExpiredAt } from '../../core/machine.ts'
 import { applyChange, type Instant, type TaskRecord } from '../../core/task.ts'
 import { matchesView } from '../../core/views.ts'
-import type { Capability, Committed, Document, Inserted, Insertion, Look, Page, Query, Removal, Removed, Renewal, Renewed, Store, Want } from '../store.ts'
+import type {
+  Capability,
+  Committed,
+  Document,
+  Inserted,
+  Insertion,
+  Look,
+  Page,
+  Query,
+  Removal,
+  Removed,
+  Renewal,
+  Renewed,
+  Store,
+  Want,
+} from '../store.ts'
 
 export interface MemoryOptions {
   /** The clock that stands for the store's own. */
@@ -79,14 +94,21 @@ class MemoryStore implements Store {
   async claim(want: Want): Promise<Look> {
     const now = want.now ?? this.#wall()
     const all = [...this.#tasks.values()]
-    const waiting = all.filter((task) => task.status === 'pending' && task.queue === want.queue && (want.types?.includes(task.type) ?? true))
+    const waiting = all.filter(
+      (task) => task.status === 'pending' && task.queue === want.queue && (want.types?.includes(task.type) ?? true),
+    )
     const due = all.filter((task) => isDue(task, now)).slice(0, want.dueLimit)
     const leased = waiting
       .filter((task) => task.availableAt <= now && !isExpiredAt(task, now))
       .sort(byTurn)
       .slice(0, want.limit)
       .map((task, i) => {
-        const change = claim(task, { token: `${want.op}.${i + 1}`, workerId: want.workerId, leaseTtl: want.leaseTtl, now })
+        const change = claim(task, {
+          token: `${want.op}.${i + 1}`,
+          workerId: want.workerId,
+          leaseTtl: want.leaseTtl,
+          now,
+        })
         this.#tasks.set(task.id, applyChange(task, change))
         return withoutHistory(this.#tasks.get(task.id)!)
       })
@@ -123,7 +145,8 @@ class MemoryStore implements Store {
       if (!task) return 'gone'
       if (task.revision !== revision) return 'conflict'
       this.#tasks.delete(id)
-      if (endKey && task.idempotencyKey !== null && this.#keys.get(task.idempotencyKey)?.taskId === id) this.#keys.delete(task.idempotencyKey)
+      if (endKey && task.idempotencyKey !== null && this.#keys.get(task.idempotencyKey)?.taskId === id)
+        this.#keys.delete(task.idempotencyKey)
       return 'removed'
     })
   }
@@ -141,7 +164,9 @@ class MemoryStore implements Store {
     const at = now ?? this.#wall()
     const forward = order === 'oldest'
     return [...this.#tasks.values()]
-      .filter((task) => matches(task, query, at) && (after === undefined || (forward ? task.id > after : task.id < after)))
+      .filter(
+        (task) => matches(task, query, at) && (after === undefined || (forward ? task.id > after : task.id < after)),
+      )
       .sort((a, b) => (a.id < b.id === forward ? -1 : 1))
       .slice(0, limit)
       .map(withoutHistory)
@@ -162,7 +187,9 @@ class MemoryStore implements Store {
       return version + 1
     },
     list: async (prefix: string) =>
-      [...this.#documents.values()].filter(({ name }) => name.startsWith(prefix)).sort((a, b) => (a.name < b.name ? -1 : 1)),
+      [...this.#documents.values()]
+        .filter(({ name }) => name.startsWith(prefix))
+        .sort((a, b) => (a.name < b.name ? -1 : 1)),
     delete: async (name: string, version: number) => {
       const held = this.#documents.get(name)
       if (held && held.version !== version) return false
@@ -187,7 +214,9 @@ class MemoryStore implements Store {
 }
 
 const isDue = (task: TaskRecord, now: Instant): boolean =>
-  task.status === 'running' ? task.lease !== null && task.lease.expiresAt <= now : task.status === 'pending' && isExpiredAt(task, now)
+  task.status === 'running'
+    ? task.lease !== null && task.lease.expiresAt <= now
+    : task.status === 'pending' && isExpiredAt(task, now)
 
 /** Whose turn it is: priority, then availableAt, then id. */
 const byTurn = (a: TaskRecord, b: TaskRecord): number =>

@@ -91,5 +91,13 @@ export const claimStatements = (schema: string): ClaimStatements => ({
 })
 
 export const claimValues = ({ queue, types, limit, workerId, op, leaseTtl }: Want, now: Instant | null): Value[] => [
-  now, queue, types, limit, op, workerId, leaseTtl, JSON.stringify(workerId), JSON.stringify(op).slice(0, -1),
+  now,
+  queue,
+  types,
+  limit,
+  op,
+  workerId,
+  leaseTtl,
+  JSON.stringify(workerId),
+  JSON.stringify(op).slice(0, -1),
 ]

@@ -7,9 +7,25 @@ import { CLOCK } from './claim.ts'
 import type { Connections, Value } from './connection.ts'
 
 const BIGINTS: ReadonlySet<string> = new Set([
-  'available_at', 'expires_at', 'created_at', 'updated_at', 'started_at', 'completed_at', 'expired_at', 'lease_claimed_at', 'lease_expires_at', 'cancel_requested_at',
+  'available_at',
+  'expires_at',
+  'created_at',
+  'updated_at',
+  'started_at',
+  'completed_at',
+  'expired_at',
+  'lease_claimed_at',
+  'lease_expires_at',
+  'cancel_requested_at',
 ])
-const INTEGERS: ReadonlySet<string> = new Set(['priority', 'revision', 'attempts', 'retry_count', 'reschedule_count', 'replay_count'])
+const INTEGERS: ReadonlySet<string> = new Set([
+  'priority',
+  'revision',
+  'attempts',
+  'retry_count',
+  'reschedule_count',
+  'replay_count',
+])
 const UUIDS: ReadonlySet<string> = new Set(['id', 'replayed_as'])
 
 /** The array type to which a column's values are bound. */
@@ -41,7 +57,9 @@ export class Committer {
     for (const change of changes) (seen.size === seen.add(change.id).size ? later : first).push(change)
     if (later.length === 0) return this.#commitDistinct(changes)
     const [written, after] = [await this.#commitDistinct(first), await this.commit(later)]
-    return changes.map((change) => (first.includes(change) ? written[first.indexOf(change)]! : after[later.indexOf(change)]!))
+    return changes.map((change) =>
+      first.includes(change) ? written[first.indexOf(change)]! : after[later.indexOf(change)]!,
+    )
   }
 
   async #commitDistinct(changes: readonly Change[]): Promise<Committed[]> {
@@ -69,7 +87,14 @@ export class Committer {
       let shape = shapes.get(name)
       if (shape === undefined) {
         const text = this.#textOf(name, set, leaseExpiresAt !== undefined)
-        shape = { text, columns: Array.from({ length: changedColumns(set).length + (leaseExpiresAt === undefined ? 3 : 4) }, () => []), at: [] }
+        shape = {
+          text,
+          columns: Array.from(
+            { length: changedColumns(set).length + (leaseExpiresAt === undefined ? 3 : 4) },
+            () => [],
+          ),
+          at: [],
+        }
         shapes.set(name, shape)
       }
       const row: Cell[] = [id, revision, JSON.stringify(entry)]
@@ -84,7 +109,13 @@ export class Committer {
   #textOf(name: string, set: ChangeSet, seen: boolean): string {
     let text = this.#texts.get(name)
     if (text === undefined) {
-      const bound = [['id', 'uuid[]'], ['was', 'integer[]'], ['entry', 'text[]'], ...(seen ? [['seen', 'bigint[]']] : []), ...changedColumns(set).map((column) => [`new_${column}`, arrayOf(column)])]
+      const bound = [
+        ['id', 'uuid[]'],
+        ['was', 'integer[]'],
+        ['entry', 'text[]'],
+        ...(seen ? [['seen', 'bigint[]']] : []),
+        ...changedColumns(set).map((column) => [`new_${column}`, arrayOf(column)]),
+      ]
       const unnested = bound.map(([, type], n) => `$${n + 1}::${type}`).join(', ')
       text = `
         update ${this.#schema}.task t set ${assignmentsOf(set, (column) => `c.new_${column}`)}, revision = t.revision + 1, history = t.history || ',' || c.entry
@@ -110,10 +141,16 @@ export class Committer {
   async #trim(changes: readonly Change[], results: readonly Committed[]): Promise<void> {
     for (const [i, { id, entry }] of changes.entries()) {
       if (results[i] !== 'written' || entry.n <= HISTORY_KEPT || entry.n % (HISTORY_KEPT / 2) > 1) continue
-      const [row] = await this.#connections.query(`select history, revision from ${this.#schema}.task where id = $1`, [id])
+      const [row] = await this.#connections.query(`select history, revision from ${this.#schema}.task where id = $1`, [
+        id,
+      ])
       if (row === undefined) continue
       const [history, revision] = row as [string, number]
-      await this.#connections.query(`update ${this.#schema}.task set history = $2 where id = $1 and revision = $3`, [id, trimHistory(history), revision])
+      await this.#connections.query(`update ${this.#schema}.task set history = $2 where id = $1 and revision = $3`, [
+        id,
+        trimHistory(history),
+        revision,
+      ])
     }
   }
 
@@ -163,11 +200,17 @@ export const renewValues = (all: readonly Renewal[], now: Instant | null): Value
 /** One statement writes a row once: of several renewals of one lease the last counts, with the last progress given. */
 const lastOfEach = (renewals: readonly Renewal[]): readonly Renewal[] => {
   const last = new Map<string, Renewal>()
-  for (const renewal of renewals) last.set(`${renewal.id} ${renewal.token}`, { ...last.get(`${renewal.id} ${renewal.token}`), ...renewal })
+  for (const renewal of renewals)
+    last.set(`${renewal.id} ${renewal.token}`, { ...last.get(`${renewal.id} ${renewal.token}`), ...renewal })
   return [...last.values()]
 }
 
 export const renewedOf = (renewals: readonly Renewal[], rows: readonly (readonly unknown[])[]): Renewed[] => {
-  const held = new Map(rows.map(([id, token, cancelRequestedAt]) => [`${id} ${token}`, cancelRequestedAt === null ? ('held' as const) : ('cancel' as const)]))
+  const held = new Map(
+    rows.map(([id, token, cancelRequestedAt]) => [
+      `${id} ${token}`,
+      cancelRequestedAt === null ? ('held' as const) : ('cancel' as const),
+    ]),
+  )
   return renewals.map(({ id, token }) => held.get(`${id} ${token}`) ?? 'lost')
 }

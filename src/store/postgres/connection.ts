@@ -27,7 +27,12 @@ export const loadDriver = async (): Promise<Driver> => {
     return module.default ?? module
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error
-    throw new HoldfastError('DRIVER_MISSING', "PostgreSQL needs the package 'pg': npm install pg", { package: 'pg' }, error)
+    throw new HoldfastError(
+      'DRIVER_MISSING',
+      "PostgreSQL needs the package 'pg': npm install pg",
+      { package: 'pg' },
+      error,
+    )
   }
 }
 
@@ -37,7 +42,8 @@ const NUMBERS: ReadonlySet<number> = new Set([21, 23, INT8, 700, 701, 1700])
 
 /** Our bigints are milliseconds and counts, well within what a number holds; everything else comes as text. */
 const types = {
-  getTypeParser: (oid: number) => (oid === BOOL ? (text: string) => text === 't' : NUMBERS.has(oid) ? Number : (text: string) => text),
+  getTypeParser: (oid: number) =>
+    oid === BOOL ? (text: string) => text === 't' : NUMBERS.has(oid) ? Number : (text: string) => text,
 }
 
 export interface Deadlines {
@@ -71,7 +77,14 @@ const REPEATS = 5
 /** Runs statements on a client or a pool of the driver's. */
 export const executorOf = (target: Pool | PoolClient | Client, options: { readonly prepare: boolean }): Executor => ({
   async query(text, values) {
-    const config = { text, values: values as unknown[], rowMode: 'array' as const, types, query_timeout: DEADLINES.query, ...(options.prepare && values.length > 0 ? { name: nameOf(text) } : null) }
+    const config = {
+      text,
+      values: values as unknown[],
+      rowMode: 'array' as const,
+      types,
+      query_timeout: DEADLINES.query,
+      ...(options.prepare && values.length > 0 ? { name: nameOf(text) } : null),
+    }
     const { rows } = await target.query(config)
     return rows as unknown as PgRow[]
   },
@@ -109,7 +122,11 @@ export class Connections {
     if (options.isOurs) pool.on('error', () => {})
   }
 
-  static async open(url: string, options: { readonly prepare: boolean; readonly max: number }, verify: (client: PoolClient) => Promise<void>): Promise<Connections> {
+  static async open(
+    url: string,
+    options: { readonly prepare: boolean; readonly max: number },
+    verify: (client: PoolClient) => Promise<void>,
+  ): Promise<Connections> {
     const { Pool: DriverPool } = await loadDriver()
     const config: PoolConfig & { verify: (client: PoolClient, done: (error?: Error) => void) => void } = {
       ...connectionConfig(url, 'holdfast'),
@@ -125,7 +142,10 @@ export class Connections {
   }
 
   asExecutor(): Executor {
-    return { query: (text, values) => this.query(text, values), script: (text) => this.repeatable((executor) => executor.script(text)) }
+    return {
+      query: (text, values) => this.query(text, values),
+      script: (text) => this.repeatable((executor) => executor.script(text)),
+    }
   }
 
   /** Statements that are each a transaction by itself. */
@@ -207,4 +227,3 @@ export const withoutSecrets = (url: string): string => {
     return 'postgres:'
   }
 }
-

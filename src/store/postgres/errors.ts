@@ -30,8 +30,14 @@ const LOST = /terminated|timeout|not queryable|ended|closed|ECONN|EPIPE|ETIMEDOU
 
 export const asHoldfastError = (error: unknown, address: string): HoldfastError => {
   if (error instanceof HoldfastError) return error
-  const { message, code } = error instanceof Error ? (error as DatabaseError) : { message: String(error), code: undefined }
-  return new HoldfastError(codeOf(code, message), `${address}: ${message}${code === undefined ? '' : ` (${code})`}`, code === undefined ? {} : { sqlState: code }, error)
+  const { message, code } =
+    error instanceof Error ? (error as DatabaseError) : { message: String(error), code: undefined }
+  return new HoldfastError(
+    codeOf(code, message),
+    `${address}: ${message}${code === undefined ? '' : ` (${code})`}`,
+    code === undefined ? {} : { sqlState: code },
+    error,
+  )
 }
 
 const codeOf = (code: string | undefined, message: string): Code => {

@@ -15,40 +15,68 @@ const insertText = (schema: string, columns: string): string => {
   return `insert into ${schema}.task (${columns}) select * from unnest(${unnested.join(', ')}) on conflict (id) do nothing returning id`
 }
 
-const columnsOf = (rows: readonly Cell[][], width: number): Cell[][] => Array.from({ length: width }, (_, n) => rows.map((row) => row[n]!))
+const columnsOf = (rows: readonly Cell[][], width: number): Cell[][] =>
+  Array.from({ length: width }, (_, n) => rows.map((row) => row[n]!))
 
 /** The ids that were not taken. */
 const insertTasks = async (executor: Executor, schema: string, tasks: readonly TaskRecord[]): Promise<Set<string>> => {
   const created = new Set<string>()
   const fresh = tasks.filter(isFresh)
   const whole = tasks.filter((task) => !isFresh(task))
-  for (const [columns, rows] of [[FRESH_COLUMNS, fresh.map(encodeFresh)], [COLUMNS_WITH_HISTORY, whole.map(encodeWhole)]] as const) {
+  for (const [columns, rows] of [
+    [FRESH_COLUMNS, fresh.map(encodeFresh)],
+    [COLUMNS_WITH_HISTORY, whole.map(encodeWhole)],
+  ] as const) {
     if (rows.length === 0) continue
     const width = columns.split(', ').length
-    for (const [id] of await executor.query(insertText(schema, columns), columnsOf(rows, width))) created.add(id as string)
+    for (const [id] of await executor.query(insertText(schema, columns), columnsOf(rows, width)))
+      created.add(id as string)
   }
   return created
 }
 
 /** Tasks without keys: one statement, which is a transaction by itself. */
-export const insertKeyless = async (executor: Executor, schema: string, tasks: readonly TaskRecord[]): Promise<Inserted[]> => {
+export const insertKeyless = async (
+  executor: Executor,
+  schema: string,
+  tasks: readonly TaskRecord[],
+): Promise<Inserted[]> => {
   const created = await insertTasks(executor, schema, tasks)
   const clashes = new Map<string, TaskRecord>()
   // An id given twice in one batch: the first is created, the second finds it.
   const taken = tasks.filter(({ id }, i) => !created.has(id) || tasks.findIndex((other) => other.id === id) !== i)
-  if (created.size < tasks.length) for (const task of await getTasks(executor, schema, taken.map(({ id }) => id))) if (task) clashes.set(task.id, task)
-  return tasks.map(({ id }): Inserted => (created.delete(id) ? { outcome: 'created' } : { outcome: 'clash', task: clashes.get(id)! }))
+  if (created.size < tasks.length)
+    for (const task of await getTasks(
+      executor,
+      schema,
+      taken.map(({ id }) => id),
+    ))
+      if (task) clashes.set(task.id, task)
+  return tasks.map(
+    ({ id }): Inserted => (created.delete(id) ? { outcome: 'created' } : { outcome: 'clash', task: clashes.get(id)! }),
+  )
 }
 
 /** Must run inside a transaction. */
-export const insertKeyed = async (executor: Executor, schema: string, insertions: readonly Keyed[], now: Instant | null): Promise<Inserted[]> => {
+export const insertKeyed = async (
+  executor: Executor,
+  schema: string,
+  insertions: readonly Keyed[],
+  now: Instant | null,
+): Promise<Inserted[]> => {
   const at = now ?? ((await executor.query(`with ${CLOCK} select now from clock`, [null]))[0]![0] as number)
   const results: Inserted[] = []
   // In the order of the keys: two batches with the same keys wait for each other instead of for ever.
-  const inOrder = [...insertions.entries()].sort(([, a], [, b]) => (a.key.key < b.key.key ? -1 : a.key.key > b.key.key ? 1 : 0))
+  const inOrder = [...insertions.entries()].sort(([, a], [, b]) =>
+    a.key.key < b.key.key ? -1 : a.key.key > b.key.key ? 1 : 0,
+  )
   const taken = await takeKeys(executor, schema, insertions)
   const mine = inOrder.filter(([, { key }]) => taken.get(key.key) === key.taskId)
-  const created = await insertTasks(executor, schema, mine.map(([, { task }]) => task))
+  const created = await insertTasks(
+    executor,
+    schema,
+    mine.map(([, { task }]) => task),
+  )
   for (const [i, insertion] of inOrder) {
     const { task, key } = insertion
     if (taken.get(key.key) === key.taskId && created.delete(task.id)) results[i] = { outcome: 'created' }
@@ -58,13 +86,23 @@ export const insertKeyed = async (executor: Executor, schema: string, insertions
 }
 
 /** For each key: the task id for which it was free, and now is taken. */
-const takeKeys = async (executor: Executor, schema: string, insertions: readonly Keyed[]): Promise<Map<string, string>> => {
+const takeKeys = async (
+  executor: Executor,
+  schema: string,
+  insertions: readonly Keyed[],
+): Promise<Map<string, string>> => {
   const first = new Map<string, KeyRecord>()
   for (const { key } of insertions) if (!first.has(key.key)) first.set(key.key, key)
   const keys = [...first.values()].sort((a, b) => (a.key < b.key ? -1 : 1))
   const rows = await executor.query(
     `insert into ${schema}.key (key, task_id, hash, expires_at, exact) select * from unnest($1::text[], $2::uuid[], $3::text[], $4::bigint[], $5::boolean[]) on conflict (key) do nothing returning key, task_id`,
-    [keys.map(({ key }) => key), keys.map(({ taskId }) => taskId), keys.map(({ hash }) => hash), keys.map(({ expiresAt }) => expiresAt), keys.map(({ exact }) => exact)],
+    [
+      keys.map(({ key }) => key),
+      keys.map(({ taskId }) => taskId),
+      keys.map(({ hash }) => hash),
+      keys.map(({ expiresAt }) => expiresAt),
+      keys.map(({ exact }) => exact),
+    ],
   )
   return new Map(rows.map(([key, taskId]) => [key as string, taskId as string]))
 }
@@ -72,12 +110,15 @@ const takeKeys = async (executor: Executor, schema: string, insertions: readonly
 /** The key is held, or the id is taken: seldom, so one by one. The lock on the key row makes everybody else wait. */
 const insertOne = async (executor: Executor, schema: string, { task, key }: Keyed, now: Instant): Promise<Inserted> => {
   const [held] = await findKeys(executor, schema, [key.key], ' for update of k')
-  if (held && held.key.taskId !== key.taskId && keyIsLive(held.key, held.task !== null, now)) return { outcome: 'existing', ...held }
+  if (held && held.key.taskId !== key.taskId && keyIsLive(held.key, held.task !== null, now))
+    return { outcome: 'existing', ...held }
   // Our own key, with a task that is there: an earlier write of ours, or the id was taken before.
-  if (held && held.key.taskId === key.taskId && held.task !== null && held.task.idempotencyKey === key.key) return { outcome: 'existing', ...held }
+  if (held && held.key.taskId === key.taskId && held.task !== null && held.task.idempotencyKey === key.key)
+    return { outcome: 'existing', ...held }
   const [clash] = await getTasks(executor, schema, [task.id])
   if (clash) {
-    if (held?.key.taskId === key.taskId) await executor.query(`delete from ${schema}.key where key = $1 and task_id = $2`, [key.key, key.taskId])
+    if (held?.key.taskId === key.taskId)
+      await executor.query(`delete from ${schema}.key where key = $1 and task_id = $2`, [key.key, key.taskId])
     return { outcome: 'clash', task: clash }
   }
   await executor.query(

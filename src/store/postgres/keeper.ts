@@ -21,7 +21,11 @@ export interface FromKeeper {
   readonly renewedAt: number
 }
 
-export const startKeeper = (config: ClientConfig, schema: string, { board, leaseTtl, every, report }: KeeperOptions): Keeper => {
+export const startKeeper = (
+  config: ClientConfig,
+  schema: string,
+  { board, leaseTtl, every, report }: KeeperOptions,
+): Keeper => {
   // Beside this file, with its own ending: .ts in a checkout, .js in the package.
   const module = new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js', import.meta.url)
   const data: KeeperThreadData = { config, schema, board: board.memory, leaseTtl, every }

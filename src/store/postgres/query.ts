@@ -7,16 +7,29 @@ import type { Page, Query } from '../store.ts'
 import type { Executor, Value } from './connection.ts'
 
 /** In the order asked for; null where there is none. */
-export const getTasks = async (executor: Executor, schema: string, ids: readonly string[]): Promise<(TaskRecord | null)[]> => {
-  const rows = await executor.query(`select ${COLUMNS_WITH_HISTORY} from ${schema}.task where id = any($1::uuid[])`, [ids])
+export const getTasks = async (
+  executor: Executor,
+  schema: string,
+  ids: readonly string[],
+): Promise<(TaskRecord | null)[]> => {
+  const rows = await executor.query(`select ${COLUMNS_WITH_HISTORY} from ${schema}.task where id = any($1::uuid[])`, [
+    ids,
+  ])
   const tasks = new Map(rows.map((row) => [row[0] as string, decodeWhole(row as Row)]))
   return ids.map((id) => tasks.get(id) ?? null)
 }
 
 const KEY_WIDTH = 5
 
-export const findKeys = async (executor: Executor, schema: string, keys: readonly string[], lock = ''): Promise<{ key: KeyRecord; task: TaskRecord | null }[]> => {
-  const columns = COLUMNS_WITH_HISTORY.split(', ').map((column) => `t.${column} as task_${column}`).join(', ')
+export const findKeys = async (
+  executor: Executor,
+  schema: string,
+  keys: readonly string[],
+  lock = '',
+): Promise<{ key: KeyRecord; task: TaskRecord | null }[]> => {
+  const columns = COLUMNS_WITH_HISTORY.split(', ')
+    .map((column) => `t.${column} as task_${column}`)
+    .join(', ')
   const rows = await executor.query(
     `select k.key, k.task_id, k.hash, k.expires_at, k.exact, ${columns} from ${schema}.key k left join ${schema}.task t on t.id = k.task_id where k.key = any($1::text[])${lock}`,
     [keys],
@@ -58,7 +71,12 @@ const whereOf = (query: Query, now: Instant | null): { sql: string; values: Valu
   return { sql: timed + sparse, values: kept }
 }
 
-export const listTasks = async (executor: Executor, schema: string, query: Query, { order, limit, after, now }: Page): Promise<TaskRecord[]> => {
+export const listTasks = async (
+  executor: Executor,
+  schema: string,
+  query: Query,
+  { order, limit, after, now }: Page,
+): Promise<TaskRecord[]> => {
   const { sql, values } = whereOf(query, now)
   const beyond = after === undefined ? '' : ` and id ${order === 'oldest' ? '>' : '<'} ?::uuid`
   const text = `select ${COLUMNS} from ${schema}.task where ${sql}${beyond} order by id ${order === 'oldest' ? 'asc' : 'desc'} limit ?`
@@ -66,8 +84,17 @@ export const listTasks = async (executor: Executor, schema: string, query: Query
   return rows.map((row) => decodeWhole(row as Row))
 }
 
-export const countTasks = async (executor: Executor, schema: string, query: Query, cap: number, now: Instant | null): Promise<number> => {
+export const countTasks = async (
+  executor: Executor,
+  schema: string,
+  query: Query,
+  cap: number,
+  now: Instant | null,
+): Promise<number> => {
   const { sql, values } = whereOf(query, now)
-  const [row] = await executor.query(numbered(`select count(*) from (select 1 from ${schema}.task where ${sql} limit ?) as counted`), [...values, cap])
+  const [row] = await executor.query(
+    numbered(`select count(*) from (select 1 from ${schema}.task where ${sql} limit ?) as counted`),
+    [...values, cap],
+  )
   return Number(row![0])
 }

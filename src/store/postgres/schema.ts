@@ -71,7 +71,11 @@ export const schemaVersion = async (executor: Executor, schema: string): Promise
   if (exists?.[0] == null) return 0
   const found = Number((await readMeta(executor, schema, 'schema_version')) ?? 0)
   if (found > SCHEMA_VERSION) {
-    throw new HoldfastError('SCHEMA_NEWER', `the store has schema ${found}; this release knows up to ${SCHEMA_VERSION}`, { found, known: SCHEMA_VERSION })
+    throw new HoldfastError(
+      'SCHEMA_NEWER',
+      `the store has schema ${found}; this release knows up to ${SCHEMA_VERSION}`,
+      { found, known: SCHEMA_VERSION },
+    )
   }
   return found
 }
@@ -97,8 +101,12 @@ export const migrate = async (executor: Executor, schema: string, identity: stri
 }
 
 export const readMeta = async (executor: Executor, schema: string, name: string): Promise<string | null> =>
-  ((await executor.query(`select value from ${schema}.meta where name = $1`, [name]))[0]?.[0] as string | undefined) ?? null
+  ((await executor.query(`select value from ${schema}.meta where name = $1`, [name]))[0]?.[0] as string | undefined) ??
+  null
 
 const writeMeta = async (executor: Executor, schema: string, name: string, value: string): Promise<void> => {
-  await executor.query(`insert into ${schema}.meta (name, value) values ($1, $2) on conflict (name) do update set value = excluded.value`, [name, value])
+  await executor.query(
+    `insert into ${schema}.meta (name, value) values ($1, $2) on conflict (name) do update set value = excluded.value`,
+    [name, value],
+  )
 }

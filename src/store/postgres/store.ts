@@ -6,10 +6,37 @@ import type { KeyRecord } from '../../core/idempotency.ts'
 import type { Change, Instant, TaskRecord } from '../../core/task.ts'
 import { decodeClaimed } from '../sql/claimed.ts'
 import { decodeWhole, type Row } from '../sql/rows.ts'
-import type { Capability, Committed, Documents, Inserted, Insertion, InsertOptions, Keeper, KeeperOptions, Look, Page, Query, Removal, Removed, Renewal, Renewed, Store, Want } from '../store.ts'
+import type {
+  Capability,
+  Committed,
+  Documents,
+  Inserted,
+  Insertion,
+  InsertOptions,
+  Keeper,
+  KeeperOptions,
+  Look,
+  Page,
+  Query,
+  Removal,
+  Removed,
+  Renewal,
+  Renewed,
+  Store,
+  Want,
+} from '../store.ts'
 import { CLOCK, type ClaimStatements, claimStatements, claimValues } from './claim.ts'
 import { Committer } from './commit.ts'
-import { Connections, callersExecutor, connectionConfig, type Executor, executorOf, type QueryFunction, type Value, withoutSecrets } from './connection.ts'
+import {
+  Connections,
+  callersExecutor,
+  connectionConfig,
+  type Executor,
+  executorOf,
+  type QueryFunction,
+  type Value,
+  withoutSecrets,
+} from './connection.ts'
 import { postgresDocuments } from './documents.ts'
 import { asHoldfastError } from './errors.ts'
 import { insertKeyed, insertKeyless } from './insert.ts'
@@ -48,7 +75,14 @@ export const openPostgres = async (url: string | null, options: PostgresOptions 
     guard.identity = identity
     // A pool of the caller's may carry functions and sockets: then heartbeats come from the event loop.
     const config = url === null ? null : connectionConfig(url, 'holdfast')
-    return new PostgresStore(connections, schema, identity, url === null ? addressOf(pool!) : withoutSecrets(url), config, options.listen ?? true)
+    return new PostgresStore(
+      connections,
+      schema,
+      identity,
+      url === null ? addressOf(pool!) : withoutSecrets(url),
+      config,
+      options.listen ?? true,
+    )
   } catch (error) {
     await connections.close()
     throw error
@@ -59,7 +93,11 @@ const SCHEMA_NAME = /^[a-z_][a-z0-9_]{0,62}$/
 
 const checkSchema = (schema: string): string => {
   if (SCHEMA_NAME.test(schema)) return `"${schema}"`
-  throw new HoldfastError('INVALID_OPTION', `schema: '${schema}' must be 1 to 63 characters of a-z 0-9 _, not beginning with a digit`, { field: 'schema' })
+  throw new HoldfastError(
+    'INVALID_OPTION',
+    `schema: '${schema}' must be 1 to 63 characters of a-z 0-9 _, not beginning with a digit`,
+    { field: 'schema' },
+  )
 }
 
 const mustHaveUrl = (url: string | null): string => {
@@ -83,11 +121,15 @@ class IdentityGuard {
 
   async check(client: PoolClient): Promise<void> {
     // An acknowledged write must be on disk, whatever the role or database says.
-    await client.query(`select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'`)
+    await client.query(
+      `select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'`,
+    )
     if (this.identity === null) return
     const executor = executorOf(client, { prepare: false })
-    const found = (await schemaVersion(executor, this.#schema)) === 0 ? null : await readMeta(executor, this.#schema, 'identity')
-    if (found !== this.identity) throw new HoldfastError('STORE_IDENTITY_CHANGED', 'the database now holds another Holdfast store, or none')
+    const found =
+      (await schemaVersion(executor, this.#schema)) === 0 ? null : await readMeta(executor, this.#schema, 'identity')
+    if (found !== this.identity)
+      throw new HoldfastError('STORE_IDENTITY_CHANGED', 'the database now holds another Holdfast store, or none')
   }
 }
 
@@ -95,11 +137,17 @@ class IdentityGuard {
 const prepareSchema = async (connections: Connections, schema: string, options: PostgresOptions): Promise<string> => {
   const found = await schemaVersion(connections.asExecutor(), schema)
   if (found === 0 && !options.create) {
-    throw new HoldfastError('STORE_NOT_FOUND', `there is no Holdfast store in schema ${schema}: run \`holdfast init URL\`, or connect with create: true`)
+    throw new HoldfastError(
+      'STORE_NOT_FOUND',
+      `there is no Holdfast store in schema ${schema}: run \`holdfast init URL\`, or connect with create: true`,
+    )
   }
   if (found < SCHEMA_VERSION) {
     if (found > 0 && options.migrate === false) {
-      throw new HoldfastError('SCHEMA_OLDER', `schema ${schema} has version ${found}, this release needs ${SCHEMA_VERSION}: run \`holdfast migrate URL\``)
+      throw new HoldfastError(
+        'SCHEMA_OLDER',
+        `schema ${schema} has version ${found}, this release needs ${SCHEMA_VERSION}: run \`holdfast migrate URL\``,
+      )
     }
     await connections.onOne((executor) => migrate(executor, schema, randomUUID()))
   }
@@ -128,7 +176,14 @@ class PostgresStore implements Store {
   #dueAskedAt = Number.NEGATIVE_INFINITY
   #sweptAt = 0
 
-  constructor(connections: Connections, schema: string, identity: string, address: string, config: ClientConfig | null, listen: boolean) {
+  constructor(
+    connections: Connections,
+    schema: string,
+    identity: string,
+    address: string,
+    config: ClientConfig | null,
+    listen: boolean,
+  ) {
     this.address = address
     this.#connections = connections
     this.#schema = schema
@@ -151,18 +206,37 @@ class PostgresStore implements Store {
     const keyed = insertions.some(({ key }) => key !== undefined)
     const inserted = keyed
       ? await this.#connections.transaction((executor) => insertAll(executor, this.#schema, insertions, now))
-      : await this.#connections.repeatable((executor) => insertKeyless(executor, this.#schema, insertions.map(({ task }) => task)))
+      : await this.#connections.repeatable((executor) =>
+          insertKeyless(
+            executor,
+            this.#schema,
+            insertions.map(({ task }) => task),
+          ),
+        )
     this.#wake.ring(queues)
     return inserted
   }
 
   /** The notice is part of the caller's transaction, so it comes when that commits. */
-  async #insertInTransaction(tx: QueryFunction, insertions: readonly Insertion[], now: Instant | null, queues: readonly string[]): Promise<Inserted[]> {
-    if (typeof tx?.query !== 'function') throw new HoldfastError('INVALID_OPTION', 'tx must be a pg client in a transaction, or have a query(text, values) function', { field: 'tx' })
+  async #insertInTransaction(
+    tx: QueryFunction,
+    insertions: readonly Insertion[],
+    now: Instant | null,
+    queues: readonly string[],
+  ): Promise<Inserted[]> {
+    if (typeof tx?.query !== 'function')
+      throw new HoldfastError(
+        'INVALID_OPTION',
+        'tx must be a pg client in a transaction, or have a query(text, values) function',
+        { field: 'tx' },
+      )
     const executor = callersExecutor(tx)
     try {
       const [identity] = await executor.query(`select value from ${this.#schema}.meta where name = 'identity'`, [])
-      if (identity?.[0] !== this.#identity) throw new HoldfastError('INVALID_OPTION', `tx is a transaction on another database than this client's store`, { field: 'tx' })
+      if (identity?.[0] !== this.#identity)
+        throw new HoldfastError('INVALID_OPTION', `tx is a transaction on another database than this client's store`, {
+          field: 'tx',
+        })
       const inserted = await insertAll(executor, this.#schema, insertions, now)
       for (const queue of queues) await executor.query('select pg_notify($1, $2)', [this.#wake.channel, queue])
       return inserted
@@ -173,9 +247,17 @@ class PostgresStore implements Store {
 
   async claim(want: Want): Promise<Look> {
     const { queue, workerId, op, leaseTtl, limit, now } = want
-    const rows = limit === 0 ? [] : await this.#query(want.types?.length === 1 ? this.#statements.one : this.#statements.many, claimValues(want, now))
+    const rows =
+      limit === 0
+        ? []
+        : await this.#query(
+            want.types?.length === 1 ? this.#statements.one : this.#statements.many,
+            claimValues(want, now),
+          )
     // Row: the clock, then n and the rest of a claimed row, n being its turn.
-    const leased = rows.sort((a, b) => (a[1] as number) - (b[1] as number)).map((row) => decodeClaimed(row.slice(1) as Row, { queue, workerId, op, leaseTtl, now: row[0] as number }))
+    const leased = rows
+      .sort((a, b) => (a[1] as number) - (b[1] as number))
+      .map((row) => decodeClaimed(row.slice(1) as Row, { queue, workerId, op, leaseTtl, now: row[0] as number }))
     const isShort = leased.length < limit || limit === 0
     const [due, next] = await Promise.all([this.#due(want, isShort), isShort ? this.#next(want) : null])
     return { leased, due, next }
@@ -255,12 +337,21 @@ class PostgresStore implements Store {
 }
 
 /** Those with keys and those without, each in its own way, results in order. */
-const insertAll = async (executor: Executor, schema: string, insertions: readonly Insertion[], now: Instant | null): Promise<Inserted[]> => {
+const insertAll = async (
+  executor: Executor,
+  schema: string,
+  insertions: readonly Insertion[],
+  now: Instant | null,
+): Promise<Inserted[]> => {
   const results: Inserted[] = new Array(insertions.length)
   const keyed = insertions.flatMap(({ task, key }, at) => (key === undefined ? [] : [{ at, task, key }]))
   const keyless = insertions.flatMap(({ task, key }, at) => (key === undefined ? [{ at, task }] : []))
   if (keyless.length > 0) {
-    const inserted = await insertKeyless(executor, schema, keyless.map(({ task }) => task))
+    const inserted = await insertKeyless(
+      executor,
+      schema,
+      keyless.map(({ task }) => task),
+    )
     for (const [i, { at }] of keyless.entries()) results[at] = inserted[i]!
   }
   if (keyed.length > 0) {

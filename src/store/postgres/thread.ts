@@ -15,7 +15,11 @@ let connected: Promise<Client> | null = null
 
 const connect = async (): Promise<Client> => {
   const { Client: DriverClient } = await loadDriver()
-  const client = new DriverClient({ ...config, application_name: 'holdfast keeper', query_timeout: Math.max(1_000, every) })
+  const client = new DriverClient({
+    ...config,
+    application_name: 'holdfast keeper',
+    query_timeout: Math.max(1_000, every),
+  })
   const forget = (): void => {
     connected = null
   }
@@ -29,7 +33,10 @@ const renew = async (renewals: readonly Renewal[]): Promise<readonly Renewed[]> 
   connected ??= connect()
   const mine = connected
   try {
-    const rows = await executorOf(await mine, { prepare: false }).query(renewStatement(schema), renewValues(renewals, null))
+    const rows = await executorOf(await mine, { prepare: false }).query(
+      renewStatement(schema),
+      renewValues(renewals, null),
+    )
     return renewedOf(renewals, rows)
   } catch (error) {
     // A connection that failed once is not asked again.

@@ -3,7 +3,17 @@ import type { TaskError, TaskRecord } from '../../core/task.ts'
 import { type Cell, decodeOptions, readJson } from './rows.ts'
 
 /** Before them travels a number that is unique in the claim: with the op it makes the lease token. */
-export const CLAIMED_NUMBERS = ['priority', 'available_at', 'expires_at', 'created_at', 'revision', 'attempts', 'retry_count', 'reschedule_count', 'replay_count'] as const
+export const CLAIMED_NUMBERS = [
+  'priority',
+  'available_at',
+  'expires_at',
+  'created_at',
+  'revision',
+  'attempts',
+  'retry_count',
+  'reschedule_count',
+  'replay_count',
+] as const
 export const CLAIMED_TEXTS = ['id', 'input', 'type', 'idempotency_key', 'last_error', 'options', 'replayed_as'] as const
 
 /** The number, CLAIMED_NUMBERS, CLAIMED_TEXTS. */

@@ -20,7 +20,10 @@ export const conditionOf = (query: Query, now: Instant, tagged: string): Conditi
   const parts: readonly (Condition | false)[] = [
     query.queue !== undefined && { sql: 'queue = ?', values: [query.queue] },
     query.type !== undefined && { sql: 'type = ?', values: [query.type] },
-    views !== undefined && { sql: `(${views.map(({ sql }) => sql).join(' or ') || 'false'})`, values: views.flatMap(({ values }) => values) },
+    views !== undefined && {
+      sql: `(${views.map(({ sql }) => sql).join(' or ') || 'false'})`,
+      values: views.flatMap(({ values }) => values),
+    },
     query.tag !== undefined && { sql: tagged, values: [query.tag.name, query.tag.value] },
     query.workerId !== undefined && { sql: `status = 'running' and lease_worker = ?`, values: [query.workerId] },
     query.createdAfter !== undefined && { sql: 'created_at > ?', values: [query.createdAfter] },

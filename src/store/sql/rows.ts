@@ -1,6 +1,14 @@
 /** Task ↔ row: the only place that knows which column holds which field, for all stores that speak SQL. */
 import { DEFAULTS } from '../../core/submission.ts'
-import type { ChangeSet, Encoding, HistoryEntry, RetryPolicy, TaskError, TaskRecord, TaskStatus } from '../../core/task.ts'
+import type {
+  ChangeSet,
+  Encoding,
+  HistoryEntry,
+  RetryPolicy,
+  TaskError,
+  TaskRecord,
+  TaskStatus,
+} from '../../core/task.ts'
 import { keptHistory } from '../../core/task.ts'
 
 export type Cell = string | number | null
@@ -31,24 +39,29 @@ const encodeOptions = (task: TaskRecord): string | null => {
   return null
 }
 
-type DecodedOptions = Pick<TaskRecord, 'encoding' | 'maxRetries' | 'maxReschedules' | 'retryPolicy' | 'timeout' | 'tags' | 'replayOf' | 'scheduleId'>
+type DecodedOptions = Pick<
+  TaskRecord,
+  'encoding' | 'maxRetries' | 'maxReschedules' | 'retryPolicy' | 'timeout' | 'tags' | 'replayOf' | 'scheduleId'
+>
 
 const fillOptions = (options: Options): DecodedOptions => ({
-    encoding: options.encoding ?? 'json',
-    maxRetries: options.maxRetries === undefined ? DEFAULTS.maxRetries : options.maxRetries,
-    maxReschedules: options.maxReschedules ?? null,
-    retryPolicy: options.retryPolicy ?? null,
-    timeout: options.timeout === undefined ? DEFAULTS.timeout : options.timeout,
-    tags: options.tags ?? null,
-    replayOf: options.replayOf ?? null,
-    scheduleId: options.scheduleId ?? null,
+  encoding: options.encoding ?? 'json',
+  maxRetries: options.maxRetries === undefined ? DEFAULTS.maxRetries : options.maxRetries,
+  maxReschedules: options.maxReschedules ?? null,
+  retryPolicy: options.retryPolicy ?? null,
+  timeout: options.timeout === undefined ? DEFAULTS.timeout : options.timeout,
+  tags: options.tags ?? null,
+  replayOf: options.replayOf ?? null,
+  scheduleId: options.scheduleId ?? null,
 })
 
 const DEFAULT_OPTIONS = fillOptions({})
 
-export const decodeOptions = (text: Cell): DecodedOptions => (text === null ? DEFAULT_OPTIONS : fillOptions(readJson<Options>(text, {})))
+export const decodeOptions = (text: Cell): DecodedOptions =>
+  text === null ? DEFAULT_OPTIONS : fillOptions(readJson<Options>(text, {}))
 
-const encodeHistory = (history: readonly HistoryEntry[]): string => history.map((entry) => JSON.stringify(entry)).join(',')
+const encodeHistory = (history: readonly HistoryEntry[]): string =>
+  history.map((entry) => JSON.stringify(entry)).join(',')
 
 /** One row that somebody has damaged must not hide all others: what cannot be read counts as not there. */
 export const readJson = <T>(text: Cell, fallback: T): T => {
@@ -60,7 +73,8 @@ export const readJson = <T>(text: Cell, fallback: T): T => {
   }
 }
 
-const decodeHistory = (text: Cell): readonly HistoryEntry[] => (text === null ? [] : keptHistory(readJson<HistoryEntry[]>(`[${text}]`, [])))
+const decodeHistory = (text: Cell): readonly HistoryEntry[] =>
+  text === null ? [] : keptHistory(readJson<HistoryEntry[]>(`[${text}]`, []))
 
 /** The stored text of a history that has grown long, cut to what is kept. */
 export const trimHistory = (text: string): string => encodeHistory(decodeHistory(text)) || text
@@ -70,17 +84,42 @@ const jsonOrNull = (value: object | null): string | null => (value === null ? nu
 // ── inserting ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** A task as submit makes it: every other column has its default. */
-export const FRESH_COLUMNS = 'id, queue, type, priority, available_at, expires_at, created_at, updated_at, idempotency_key, options, input, history'
+export const FRESH_COLUMNS =
+  'id, queue, type, priority, available_at, expires_at, created_at, updated_at, idempotency_key, options, input, history'
 
 /** Compared with care: a task from elsewhere may come with revision 1 and a past. */
 export const isFresh = (task: TaskRecord): boolean =>
-  task.status === 'pending' && task.revision === 1 && task.attempts === 0 && task.retryCount === 0 && task.rescheduleCount === 0 && task.replayCount === 0 &&
-  task.lease === null && task.cancelRequestedAt === null && task.startedAt === null && task.completedAt === null && task.expiredAt === null &&
-  task.archivedFrom === null && task.replayedAs === null && task.lastError === null && task.progress === null && task.output === null && task.outputEncoding === 'json'
+  task.status === 'pending' &&
+  task.revision === 1 &&
+  task.attempts === 0 &&
+  task.retryCount === 0 &&
+  task.rescheduleCount === 0 &&
+  task.replayCount === 0 &&
+  task.lease === null &&
+  task.cancelRequestedAt === null &&
+  task.startedAt === null &&
+  task.completedAt === null &&
+  task.expiredAt === null &&
+  task.archivedFrom === null &&
+  task.replayedAs === null &&
+  task.lastError === null &&
+  task.progress === null &&
+  task.output === null &&
+  task.outputEncoding === 'json'
 
 export const encodeFresh = (task: TaskRecord): Row => [
-  task.id, task.queue, task.type, task.priority, task.availableAt, task.expiresAt, task.createdAt, task.updatedAt,
-  task.idempotencyKey, encodeOptions(task), task.input, encodeHistory(task.history),
+  task.id,
+  task.queue,
+  task.type,
+  task.priority,
+  task.availableAt,
+  task.expiresAt,
+  task.createdAt,
+  task.updatedAt,
+  task.idempotencyKey,
+  encodeOptions(task),
+  task.input,
+  encodeHistory(task.history),
 ]
 
 /** All columns but the history, in the order in which rows travel. */
@@ -92,11 +131,37 @@ export const COLUMNS =
 export const COLUMNS_WITH_HISTORY = `${COLUMNS}, history`
 
 export const encodeWhole = (task: TaskRecord): Row => [
-  task.id, task.queue, task.type, task.priority, task.availableAt, task.expiresAt, task.createdAt, task.updatedAt, task.idempotencyKey, encodeOptions(task), task.input,
-  task.status, task.revision, task.attempts, task.retryCount, task.rescheduleCount, task.replayCount,
-  task.lease?.token ?? null, task.lease?.workerId ?? null, task.lease?.claimedAt ?? null, task.lease?.expiresAt ?? null,
-  task.cancelRequestedAt, task.startedAt, task.completedAt, task.expiredAt,
-  task.archivedFrom, task.replayedAs, jsonOrNull(task.lastError), task.progress, task.output, task.outputEncoding,
+  task.id,
+  task.queue,
+  task.type,
+  task.priority,
+  task.availableAt,
+  task.expiresAt,
+  task.createdAt,
+  task.updatedAt,
+  task.idempotencyKey,
+  encodeOptions(task),
+  task.input,
+  task.status,
+  task.revision,
+  task.attempts,
+  task.retryCount,
+  task.rescheduleCount,
+  task.replayCount,
+  task.lease?.token ?? null,
+  task.lease?.workerId ?? null,
+  task.lease?.claimedAt ?? null,
+  task.lease?.expiresAt ?? null,
+  task.cancelRequestedAt,
+  task.startedAt,
+  task.completedAt,
+  task.expiredAt,
+  task.archivedFrom,
+  task.replayedAs,
+  jsonOrNull(task.lastError),
+  task.progress,
+  task.output,
+  task.outputEncoding,
   encodeHistory(task.history),
 ]
 
@@ -121,7 +186,12 @@ export const decodeWhole = (row: Row): TaskRecord => ({
   lease:
     row[17] === null
       ? null
-      : { token: row[17] as string, workerId: row[18] as string, claimedAt: row[19] as number, expiresAt: row[20] as number },
+      : {
+          token: row[17] as string,
+          workerId: row[18] as string,
+          claimedAt: row[19] as number,
+          expiresAt: row[20] as number,
+        },
   cancelRequestedAt: row[21] as number | null,
   startedAt: row[22] as number | null,
   completedAt: row[23] as number | null,

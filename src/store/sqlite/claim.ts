@@ -1,11 +1,11 @@
 /** One look at a queue: lease what is ready, report what is overdue, say when to look again. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Instant } from '../../core/task.ts'
+import { COLUMNS, type Row } from '../sql/rows.ts'
 import type { Want } from '../store.ts'
+import { CLAIMED_COLUMNS, type Claimed, packClaimed } from './claimed.ts'
 import { prepared } from './connection.ts'
 import type { Tally } from './counts.ts'
-import { CLAIMED_COLUMNS, type Claimed, packClaimed } from './claimed.ts'
-import { COLUMNS, type Row } from '../sql/rows.ts'
 
 export interface LookRows {
   readonly now: Instant
@@ -67,16 +67,30 @@ class Ready {
       const level = Math.max(...this.#levels.values())
       const types = [...this.#levels].filter(([, priority]) => priority === level).map(([type]) => type)
       const found = types.map((type) => this.#candidates(type, level, limit - keys.length))
-      const turn = found.length === 1 ? found[0]! : found.flat().sort(byTurn).slice(0, limit - keys.length)
+      const turn =
+        found.length === 1
+          ? found[0]!
+          : found
+              .flat()
+              .sort(byTurn)
+              .slice(0, limit - keys.length)
       for (const [key] of turn) keys.push(key)
-      if (keys.length < limit) for (const type of types) later = earlier(later, one(this.#db, LATER, this.#want.queue, type, level, this.#now))
+      if (keys.length < limit)
+        for (const type of types) later = earlier(later, one(this.#db, LATER, this.#want.queue, type, level, this.#now))
       for (const type of types) this.#down(type, level)
     }
     return { keys, later }
   }
 
   #candidates(type: string, level: number, limit: number): Candidate[] {
-    return prepared(this.#db, CANDIDATES).all(this.#want.queue, type, level, this.#now, this.#now, limit) as unknown as Candidate[]
+    return prepared(this.#db, CANDIDATES).all(
+      this.#want.queue,
+      type,
+      level,
+      this.#now,
+      this.#now,
+      limit,
+    ) as unknown as Candidate[]
   }
 
   #down(type: string, level: number): void {
@@ -88,7 +102,12 @@ class Ready {
 
 const pendingTypes = (db: DatabaseSync, queue: string): string[] => {
   const types: string[] = []
-  for (let type = one<string>(db, FIRST_TYPE, queue); type !== undefined; type = one<string>(db, NEXT_TYPE, queue, type)) types.push(type)
+  for (
+    let type = one<string>(db, FIRST_TYPE, queue);
+    type !== undefined;
+    type = one<string>(db, NEXT_TYPE, queue, type)
+  )
+    types.push(type)
   return types
 }
 
@@ -97,7 +116,8 @@ const byTurn = (a: Candidate, b: Candidate): number => a[1] - b[1] || (a[2] < b[
 const one = <T>(db: DatabaseSync, sql: string, ...values: (string | number)[]): T | undefined =>
   (prepared(db, sql).get(...values) as unknown as [T] | undefined)?.[0]
 
-const earlier = (a: Instant | null, b: Instant | undefined): Instant | null => (b === undefined ? a : a === null ? b : Math.min(a, b))
+const earlier = (a: Instant | null, b: Instant | undefined): Instant | null =>
+  b === undefined ? a : a === null ? b : Math.min(a, b)
 
 /** Whether a claim would have to write: asked first, so that an idle worker never takes the file's write lock. */
 export const hasReady = (db: DatabaseSync, want: Want, now: Instant): boolean =>
@@ -134,7 +154,8 @@ const openQuoted = (text: string): string => JSON.stringify(text).slice(0, -1)
 const dueRows = (db: DatabaseSync, { dueLimit }: Want, now: Instant): Row[] => {
   if (dueLimit === 0) return []
   const lapsed = prepared(db, LAPSED).all(now, dueLimit) as unknown as Row[]
-  const expired = lapsed.length < dueLimit ? (prepared(db, EXPIRED).all(now, dueLimit - lapsed.length) as unknown as Row[]) : []
+  const expired =
+    lapsed.length < dueLimit ? (prepared(db, EXPIRED).all(now, dueLimit - lapsed.length) as unknown as Row[]) : []
   return [...lapsed, ...expired]
 }
 

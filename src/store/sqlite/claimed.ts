@@ -3,7 +3,9 @@ import type { TaskRecord } from '../../core/task.ts'
 import { CLAIMED_NUMBERS, CLAIMED_TEXTS, type ClaimedRow, type ClaimedWith, decodeClaimed } from '../sql/claimed.ts'
 
 /** Read before the claim is written, hence revision and attempts as they will be. */
-const numbers = CLAIMED_NUMBERS.map((column) => (column === 'revision' || column === 'attempts' ? `${column} + 1` : column))
+const numbers = CLAIMED_NUMBERS.map((column) =>
+  column === 'revision' || column === 'attempts' ? `${column} + 1` : column,
+)
 export const CLAIMED_COLUMNS = ['key', ...numbers, ...CLAIMED_TEXTS].join(', ')
 
 const WIDTH = 1 + CLAIMED_NUMBERS.length

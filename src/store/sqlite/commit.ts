@@ -2,10 +2,10 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Change, ChangeSet, Instant } from '../../core/task.ts'
 import { HISTORY_KEPT } from '../../core/task.ts'
+import { assignmentsOf, type Cell, pushValues, type Row, shapeOf, trimHistory } from '../sql/rows.ts'
 import type { Committed, Removal, Removed, Renewal, Renewed } from '../store.ts'
 import { prepared } from './connection.ts'
 import type { Tally } from './counts.ts'
-import { assignmentsOf, type Cell, pushValues, type Row, shapeOf, trimHistory } from '../sql/rows.ts'
 
 /** Changes as they travel to the thread: those of one shape share the text of their statement. */
 export interface ChangeRows {
@@ -28,7 +28,9 @@ const statementFor = (set: ChangeSet, keyed: boolean, seen: boolean): Statement 
   let statement = statements.get(shape)
   if (statement === undefined) {
     const where = `${keyed ? 'key = ? and ' : ''}${seen ? 'lease_expires_at = ? and ' : ''}id = ? and revision = ?`
-    statement = { text: `update holdfast_task set ${assignmentsOf(set, () => '?')}, revision = revision + 1, history = history || ',' || ? where ${where}` }
+    statement = {
+      text: `update holdfast_task set ${assignmentsOf(set, () => '?')}, revision = revision + 1, history = history || ',' || ? where ${where}`,
+    }
     statements.set(shape, statement)
   }
   return statement
@@ -70,7 +72,8 @@ export const commitRow = (db: DatabaseSync, texts: readonly string[], row: Row, 
   return 'written'
 }
 
-const exists = (db: DatabaseSync, id: string): boolean => prepared(db, 'select 1 from holdfast_task where id = ?').get(id) !== undefined
+const exists = (db: DatabaseSync, id: string): boolean =>
+  prepared(db, 'select 1 from holdfast_task where id = ?').get(id) !== undefined
 
 /** Readers cut a history to what is kept; the stored text is cut now and then, so that it does not grow without end. */
 const trim = (db: DatabaseSync, id: string): void => {
@@ -81,7 +84,9 @@ const trim = (db: DatabaseSync, id: string): void => {
 const RENEW = `update holdfast_task set lease_expires_at = ?, progress = coalesce(?, progress) where id = ? and lease_token = ? and status = 'running' returning cancel_requested_at`
 
 export const renewRow = (db: DatabaseSync, { id, token, leaseTtl, progress }: Renewal, now: Instant): Renewed => {
-  const row = prepared(db, RENEW).get(now + leaseTtl, progress ?? null, id, token) as unknown as [number | null] | undefined
+  const row = prepared(db, RENEW).get(now + leaseTtl, progress ?? null, id, token) as unknown as
+    | [number | null]
+    | undefined
   if (row === undefined) return 'lost'
   return row[0] === null ? 'held' : 'cancel'
 }
@@ -99,7 +104,8 @@ export const removeRow = (db: DatabaseSync, { id, revision, endKey }: Removal, t
 
 const END_KEY = 'delete from holdfast_key where key = ? and task_id = ?'
 const ORPHAN_KEY = 'update holdfast_key set orphan = 1 where key = ? and task_id = ?'
-const DEAD_KEYS = 'delete from holdfast_key where key in (select key from holdfast_key where orphan = 1 and expires_at <= ? limit 200)'
+const DEAD_KEYS =
+  'delete from holdfast_key where key in (select key from holdfast_key where orphan = 1 and expires_at <= ? limit 200)'
 
 /** Keys that outlived their task and then their own time. */
 export const sweepKeys = (db: DatabaseSync, now: Instant): void => {

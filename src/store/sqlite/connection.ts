@@ -61,18 +61,26 @@ const NETWORK_FILES: ReadonlyMap<number, string> = new Map([
 const refuseNetworkFiles = (path: string): void => {
   const kind = NETWORK_FILES.get(statfsSync(path).type)
   if (kind !== undefined) {
-    throw new HoldfastError('STORE_UNAVAILABLE', `sqlite:${path} is on ${kind}: SQLite needs a local disk for several processes. Use a local path, or another store`)
+    throw new HoldfastError(
+      'STORE_UNAVAILABLE',
+      `sqlite:${path} is on ${kind}: SQLite needs a local disk for several processes. Use a local path, or another store`,
+    )
   }
 }
 
 const setPragmas = (db: DatabaseSync): void => {
   const isNew = pragma(db, 'page_count') === 0
   if (isNew) db.exec('pragma auto_vacuum = incremental')
-  db.exec('pragma journal_mode = wal; pragma synchronous = full; pragma cache_size = -32000; pragma wal_autocheckpoint = 4000; pragma journal_size_limit = 67108864')
+  db.exec(
+    'pragma journal_mode = wal; pragma synchronous = full; pragma cache_size = -32000; pragma wal_autocheckpoint = 4000; pragma journal_size_limit = 67108864',
+  )
   const mode = pragma(db, 'journal_mode')
   const synchronous = pragma(db, 'synchronous')
   if (mode !== 'wal' || synchronous !== 2) {
-    throw new HoldfastError('STORE_UNAVAILABLE', `the file could not be set to journal_mode=wal and synchronous=full (it has ${mode}, ${synchronous})`)
+    throw new HoldfastError(
+      'STORE_UNAVAILABLE',
+      `the file could not be set to journal_mode=wal and synchronous=full (it has ${mode}, ${synchronous})`,
+    )
   }
 }
 

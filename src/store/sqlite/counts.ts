@@ -13,7 +13,10 @@ export class Tally {
   }
 
   write(db: DatabaseSync): void {
-    const upsert = prepared(db, 'insert into holdfast_count (queue, status, total) values (?, ?, ?) on conflict (queue, status) do update set total = total + excluded.total')
+    const upsert = prepared(
+      db,
+      'insert into holdfast_count (queue, status, total) values (?, ?, ?) on conflict (queue, status) do update set total = total + excluded.total',
+    )
     for (const [queue, statuses] of this.#deltas) {
       for (const [status, delta] of statuses) if (delta !== 0) upsert.run(queue, status, delta)
     }
@@ -26,7 +29,10 @@ export class Tally {
 }
 
 export const countOf = (db: DatabaseSync, queue: string | undefined, status: string): number => {
-  const sql = queue === undefined ? 'select coalesce(sum(total), 0) from holdfast_count where status = ?' : 'select coalesce(sum(total), 0) from holdfast_count where status = ? and queue = ?'
+  const sql =
+    queue === undefined
+      ? 'select coalesce(sum(total), 0) from holdfast_count where status = ?'
+      : 'select coalesce(sum(total), 0) from holdfast_count where status = ? and queue = ?'
   const row = prepared(db, sql).get(...(queue === undefined ? [status] : [status, queue])) as unknown as [number]
   return row[0]
 }

@@ -1,6 +1,7 @@
 /** The file behind the thread: runs calls, and lets calls that wait together share one transaction and its fsync. */
 import type { DatabaseSync } from 'node:sqlite'
 import { HoldfastError } from '../../core/errors.ts'
+import type { Row } from '../sql/rows.ts'
 import { claimRows, hasReady, lookOnly } from './claim.ts'
 import type { HostClock } from './clock.ts'
 import { mono } from './clock.ts'
@@ -12,7 +13,6 @@ import { asHoldfastError, isBusy } from './errors.ts'
 import { insertRow } from './insert.ts'
 import type { ReadCall, WriteCall } from './protocol.ts'
 import { countRows, findKey, getRow, listStep } from './query.ts'
-import type { Row } from '../sql/rows.ts'
 import { writeMeta } from './schema.ts'
 
 export interface Write {
@@ -117,7 +117,12 @@ export class Engine {
     const now = mono()
     const patient = turn.filter(({ since, failed }) => {
       if (now - since < PATIENCE) return true
-      failed(new HoldfastError('STORE_BUSY', `sqlite:${this.#path}: another process has held the write lock for ${PATIENCE / 1000} s`))
+      failed(
+        new HoldfastError(
+          'STORE_BUSY',
+          `sqlite:${this.#path}: another process has held the write lock for ${PATIENCE / 1000} s`,
+        ),
+      )
       return false
     })
     this.#writes.unshift(...patient)
@@ -197,7 +202,12 @@ export class Engine {
     let after: string | null | undefined = page.after
     do {
       const { after: _, ...rest } = page
-      const step = listStep(this.#db, query, { ...rest, limit: page.limit - rows.length, ...(after == null ? null : { after }) }, now)
+      const step = listStep(
+        this.#db,
+        query,
+        { ...rest, limit: page.limit - rows.length, ...(after == null ? null : { after }) },
+        now,
+      )
       rows.push(...step.rows)
       after = step.after
       if (after !== null) await new Promise(setImmediate)
@@ -216,7 +226,10 @@ export class Engine {
   #mustBeHere(): void {
     if (this.#lost) throw this.#lost
     if (fileIdentity(this.#path) === this.#file) return
-    this.#lost = new HoldfastError('STORE_IDENTITY_CHANGED', `sqlite:${this.#path} was deleted or replaced while it was open`)
+    this.#lost = new HoldfastError(
+      'STORE_IDENTITY_CHANGED',
+      `sqlite:${this.#path} was deleted or replaced while it was open`,
+    )
     throw this.#lost
   }
 

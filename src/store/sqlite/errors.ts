@@ -29,11 +29,23 @@ export const asHoldfastError = (error: unknown, address: string): HoldfastError 
   if (error instanceof HoldfastError) return error
   if (!isSqliteError(error)) {
     const system = error as NodeJS.ErrnoException
-    const code: Code = system?.code === 'EACCES' || system?.code === 'EROFS' || system?.code === 'EPERM' ? 'STORE_READ_ONLY' : system?.code === 'ENOENT' ? 'STORE_NOT_FOUND' : system?.code === 'ENOSPC' ? 'STORE_FULL' : 'INTERNAL'
+    const code: Code =
+      system?.code === 'EACCES' || system?.code === 'EROFS' || system?.code === 'EPERM'
+        ? 'STORE_READ_ONLY'
+        : system?.code === 'ENOENT'
+          ? 'STORE_NOT_FOUND'
+          : system?.code === 'ENOSPC'
+            ? 'STORE_FULL'
+            : 'INTERNAL'
     return new HoldfastError(code, `${address}: ${system instanceof Error ? system.message : String(error)}`, {}, error)
   }
   const code = codeOf(error)
-  return new HoldfastError(code, `${address}: ${error.message} (SQLite ${error.errcode})`, { errcode: error.errcode }, error)
+  return new HoldfastError(
+    code,
+    `${address}: ${error.message} (SQLite ${error.errcode})`,
+    { errcode: error.errcode },
+    error,
+  )
 }
 
 const codeOf = ({ errcode }: SqliteError): Code => {

@@ -2,10 +2,10 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type KeyRecord, keyIsLive } from '../../core/idempotency.ts'
 import type { Instant } from '../../core/task.ts'
+import { COLUMNS_WITH_HISTORY, FRESH_COLUMNS, type Row } from '../sql/rows.ts'
 import { prepared } from './connection.ts'
 import type { Tally } from './counts.ts'
 import { findKey, getRow } from './query.ts'
-import { COLUMNS_WITH_HISTORY, FRESH_COLUMNS, type Row } from '../sql/rows.ts'
 
 export interface InsertRow {
   readonly row: Row
@@ -16,7 +16,11 @@ export interface InsertRow {
 /** As Inserted of the contract, with rows instead of records. null: created. */
 export type InsertedRow = null | { readonly key: KeyRecord; readonly task: Row | null } | { readonly task: Row }
 
-const marks = (columns: string): string => columns.split(',').map(() => '?').join(', ')
+const marks = (columns: string): string =>
+  columns
+    .split(',')
+    .map(() => '?')
+    .join(', ')
 const INSERT_FRESH = `insert into holdfast_task (${FRESH_COLUMNS}) values (${marks(FRESH_COLUMNS)}) on conflict (id) do nothing`
 const INSERT_WHOLE = `insert into holdfast_task (${COLUMNS_WITH_HISTORY}) values (${marks(COLUMNS_WITH_HISTORY)}) on conflict (id) do nothing`
 const PUT_KEY =
@@ -25,7 +29,12 @@ const PUT_KEY =
 
 const STATUS_AT = 11
 
-export const insertRow = (db: DatabaseSync, { row, fresh, key }: InsertRow, now: Instant, tally: Tally): InsertedRow => {
+export const insertRow = (
+  db: DatabaseSync,
+  { row, fresh, key }: InsertRow,
+  now: Instant,
+  tally: Tally,
+): InsertedRow => {
   if (key !== null) {
     const held = findKey(db, key.key)
     if (held !== null && keyIsLive(held.key, held.task !== null, now)) return held

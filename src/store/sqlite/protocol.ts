@@ -33,8 +33,20 @@ export type ReadCall =
 /** Not answered. */
 export type Notice =
   | { readonly notice: 'watch'; readonly on: boolean }
-  | { readonly notice: 'keep'; readonly keeper: number; readonly board: SharedArrayBuffer; readonly leaseTtl: number; readonly every: number }
-  | { readonly notice: 'hold'; readonly keeper: number; readonly slots: readonly number[]; readonly ids: readonly string[]; readonly tokens: readonly string[] }
+  | {
+      readonly notice: 'keep'
+      readonly keeper: number
+      readonly board: SharedArrayBuffer
+      readonly leaseTtl: number
+      readonly every: number
+    }
+  | {
+      readonly notice: 'hold'
+      readonly keeper: number
+      readonly slots: readonly number[]
+      readonly ids: readonly string[]
+      readonly tokens: readonly string[]
+    }
   | { readonly notice: 'progress'; readonly keeper: number; readonly slot: number; readonly progress: string }
   | { readonly notice: 'leave'; readonly keeper: number }
   | { readonly notice: 'close' }
@@ -55,4 +67,9 @@ export type FromThread =
   | { readonly kind: 'refused'; readonly error: PlainError }
   | { readonly kind: 'replies'; readonly replies: readonly Reply[] }
   | { readonly kind: 'wake' }
-  | { readonly kind: 'report'; readonly keeper: number; readonly results: readonly KeeperReport[]; readonly renewedAt: number }
+  | {
+      readonly kind: 'report'
+      readonly keeper: number
+      readonly results: readonly KeeperReport[]
+      readonly renewedAt: number
+    }

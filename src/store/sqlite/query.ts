@@ -2,18 +2,22 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { KeyRecord } from '../../core/idempotency.ts'
 import type { Instant } from '../../core/task.ts'
-import type { Page, Query } from '../store.ts'
 import { type Condition, conditionOf } from '../sql/conditions.ts'
 import { type Cell, COLUMNS, COLUMNS_WITH_HISTORY, type Row } from '../sql/rows.ts'
+import type { Page, Query } from '../store.ts'
 import { prepared } from './connection.ts'
 import { countOf } from './counts.ts'
 import { SPARSE } from './schema.ts'
 
 export const getRow = (db: DatabaseSync, id: string): Row | null =>
-  (prepared(db, `select ${COLUMNS_WITH_HISTORY} from holdfast_task where id = ?`).get(id) as unknown as Row | undefined) ?? null
+  (prepared(db, `select ${COLUMNS_WITH_HISTORY} from holdfast_task where id = ?`).get(id) as unknown as
+    | Row
+    | undefined) ?? null
 
 export const findKey = (db: DatabaseSync, key: string): { key: KeyRecord; task: Row | null } | null => {
-  const row = prepared(db, 'select key, task_id, hash, expires_at, exact from holdfast_key where key = ?').get(key) as unknown as [string, string, string, number, number] | undefined
+  const row = prepared(db, 'select key, task_id, hash, expires_at, exact from holdfast_key where key = ?').get(
+    key,
+  ) as unknown as [string, string, string, number, number] | undefined
   if (row === undefined) return null
   const [name, taskId, hash, expiresAt, exact] = row
   return { key: { key: name, taskId, hash, expiresAt, exact: exact === 1 }, task: getRow(db, taskId) }
@@ -29,7 +33,8 @@ const COMMON: ReadonlySet<string> = new Set(['pending', 'running', 'completed'])
 
 /** Rare statuses have an index of their own, and running tasks are few: these are found without a walk. null: walk. */
 const directIndex = ({ views = [], workerId }: Query): string | null => {
-  if (workerId !== undefined || (views.length > 0 && views.every(({ status }) => status === 'running'))) return `status = 'running' and `
+  if (workerId !== undefined || (views.length > 0 && views.every(({ status }) => status === 'running')))
+    return `status = 'running' and `
   return views.length > 0 && views.every(({ status }) => !COMMON.has(status)) ? `${SPARSE} and ` : null
 }
 
@@ -48,19 +53,29 @@ export const listStep = (db: DatabaseSync, query: Query, { order, limit, after }
   const from: Cell[] = after === undefined ? [] : [after]
   const direct = directIndex(query)
   if (direct !== null) {
-    const rows = prepared(db, `select ${COLUMNS} from holdfast_task where ${direct}${sql}${beyond} order by id ${direction} limit ?`).all(...values, ...from, limit) as unknown as Row[]
+    const rows = prepared(
+      db,
+      `select ${COLUMNS} from holdfast_task where ${direct}${sql}${beyond} order by id ${direction} limit ?`,
+    ).all(...values, ...from, limit) as unknown as Row[]
     return { rows, after: null }
   }
-  const edge = prepared(db, `select id from holdfast_task where true${beyond} order by id ${direction} limit 1 offset ${STEP - 1}`).get(...from) as unknown as [string] | undefined
+  const edge = prepared(
+    db,
+    `select id from holdfast_task where true${beyond} order by id ${direction} limit 1 offset ${STEP - 1}`,
+  ).get(...from) as unknown as [string] | undefined
   const within = edge === undefined ? '' : ` and id ${order === 'oldest' ? '<=' : '>='} ?`
   const bounds: Cell[] = edge === undefined ? from : [...from, edge[0]]
   // unary plus: only the walk along id may be indexed, or the planner picks an index that sorts everything first.
-  const rows = prepared(db, `select ${COLUMNS} from holdfast_task where (+id is not null and ${sql})${beyond}${within} order by id ${direction} limit ?`).all(...values, ...bounds, limit) as unknown as Row[]
+  const rows = prepared(
+    db,
+    `select ${COLUMNS} from holdfast_task where (+id is not null and ${sql})${beyond}${within} order by id ${direction} limit ?`,
+  ).all(...values, ...bounds, limit) as unknown as Row[]
   return { rows, after: rows.length === limit || edge === undefined ? null : edge[0] }
 }
 
 const isWholeStatus = ({ queue: _, views, ...others }: Query): boolean =>
-  Object.values(others).every((value) => value === undefined) && (views?.every(({ available, retried }) => available === undefined && !retried) ?? true)
+  Object.values(others).every((value) => value === undefined) &&
+  (views?.every(({ available, retried }) => available === undefined && !retried) ?? true)
 
 const ALL_STATUSES = ['pending', 'running', 'completed', 'failed', 'cancelled', 'expired', 'archived']
 
@@ -73,6 +88,9 @@ export const countRows = (db: DatabaseSync, query: Query, cap: number, now: Inst
     return Math.min(total, cap)
   }
   const { sql, values } = condition(query, now)
-  const row = prepared(db, `select count(*) from (select 1 from holdfast_task where ${sql} limit ?)`).get(...values, cap) as unknown as [number]
+  const row = prepared(db, `select count(*) from (select 1 from holdfast_task where ${sql} limit ?)`).get(
+    ...values,
+    cap,
+  ) as unknown as [number]
   return row[0]
 }

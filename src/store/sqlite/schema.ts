@@ -83,7 +83,11 @@ export const schemaVersion = (db: DatabaseSync): number => {
   if (table === undefined) return 0
   const found = Number(readMeta(db, 'schema_version') ?? 0)
   if (found > SCHEMA_VERSION) {
-    throw new HoldfastError('SCHEMA_NEWER', `the store has schema ${found}; this release knows up to ${SCHEMA_VERSION}`, { found, known: SCHEMA_VERSION })
+    throw new HoldfastError(
+      'SCHEMA_NEWER',
+      `the store has schema ${found}; this release knows up to ${SCHEMA_VERSION}`,
+      { found, known: SCHEMA_VERSION },
+    )
   }
   return found
 }
@@ -109,5 +113,7 @@ export const readMeta = (db: DatabaseSync, name: string): string | null =>
   (db.prepare('select value from holdfast_meta where name = ?').get(name)?.['value'] as string | undefined) ?? null
 
 export const writeMeta = (db: DatabaseSync, name: string, value: string): void => {
-  db.prepare('insert into holdfast_meta (name, value) values (?, ?) on conflict (name) do update set value = excluded.value').run(name, value)
+  db.prepare(
+    'insert into holdfast_meta (name, value) values (?, ?) on conflict (name) do update set value = excluded.value',
+  ).run(name, value)
 }

@@ -7,13 +7,31 @@ import { Worker } from 'node:worker_threads'
 import { HoldfastError } from '../../core/errors.ts'
 import type { KeyRecord } from '../../core/idempotency.ts'
 import type { Change, Instant, TaskRecord } from '../../core/task.ts'
-import type { Capability, Committed, Documents, Inserted, Insertion, InsertOptions, Keeper, KeeperOptions, Look, Page, Query, Removal, Removed, Renewal, Renewed, Store, Want } from '../store.ts'
+import { decodeWhole, encodeFresh, encodeWhole, isFresh, type Row } from '../sql/rows.ts'
+import type {
+  Capability,
+  Committed,
+  Documents,
+  Inserted,
+  Insertion,
+  InsertOptions,
+  Keeper,
+  KeeperOptions,
+  Look,
+  Page,
+  Query,
+  Removal,
+  Removed,
+  Renewal,
+  Renewed,
+  Store,
+  Want,
+} from '../store.ts'
 import type { LookRows } from './claim.ts'
+import { unpackClaimed } from './claimed.ts'
 import { encodeChanges } from './commit.ts'
 import type { InsertedRow, InsertRow } from './insert.ts'
 import type { Call, FromThread, Notice, Reply, ThreadData, ToThread } from './protocol.ts'
-import { decodeWhole, encodeFresh, encodeWhole, isFresh, type Row } from '../sql/rows.ts'
-import { unpackClaimed } from './claimed.ts'
 import { insertInTransaction } from './transaction.ts'
 
 export interface SqliteOptions {
@@ -58,7 +76,12 @@ interface Asked {
 }
 
 class SqliteStore implements Store {
-  readonly capabilities: ReadonlySet<Capability> = new Set<Capability>(['exact-order', 'transactions', 'host-clock', 'durable'])
+  readonly capabilities: ReadonlySet<Capability> = new Set<Capability>([
+    'exact-order',
+    'transactions',
+    'host-clock',
+    'durable',
+  ])
   readonly address: string
   readonly leaseTtl = 5_000
   readonly #path: string
@@ -81,11 +104,25 @@ class SqliteStore implements Store {
     thread.unref()
     this.#ended = new Promise((done) => {
       thread.once('exit', () => {
-        this.#fail(new HoldfastError(this.#closed ? 'STORE_CLOSED' : 'STORE_UNAVAILABLE', `${this.address}: the store's thread has ended`))
+        this.#fail(
+          new HoldfastError(
+            this.#closed ? 'STORE_CLOSED' : 'STORE_UNAVAILABLE',
+            `${this.address}: the store's thread has ended`,
+          ),
+        )
         done()
       })
     })
-    thread.on('error', (error) => this.#fail(new HoldfastError('STORE_UNAVAILABLE', `${this.address}: the store's thread failed: ${error.message}`, {}, error)))
+    thread.on('error', (error) =>
+      this.#fail(
+        new HoldfastError(
+          'STORE_UNAVAILABLE',
+          `${this.address}: the store's thread failed: ${error.message}`,
+          {},
+          error,
+        ),
+      ),
+    )
   }
 
   // ── the thread ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -148,7 +185,9 @@ class SqliteStore implements Store {
   }
 
   async commit(changes: readonly Change[]): Promise<Committed[]> {
-    const committed = (await this.#ask<Committed[] | null>({ call: 'commit', changes: encodeChanges(changes) })) ?? changes.map((): Committed => 'written')
+    const committed =
+      (await this.#ask<Committed[] | null>({ call: 'commit', changes: encodeChanges(changes) })) ??
+      changes.map((): Committed => 'written')
     const waiting = changes.filter(({ set }) => set.status === 'pending')
     if (waiting.length > 0) this.#ring([...new Set(waiting.map(({ queue }) => queue))])
     return committed
@@ -192,7 +231,8 @@ class SqliteStore implements Store {
     this.#listeners.add(listener)
     if (this.#listeners.size === 1 && !this.#closed) this.#post({ notice: 'watch', on: true })
     return () => {
-      if (this.#listeners.delete(listener) && this.#listeners.size === 0 && !this.#closed) this.#post({ notice: 'watch', on: false })
+      if (this.#listeners.delete(listener) && this.#listeners.size === 0 && !this.#closed)
+        this.#post({ notice: 'watch', on: false })
     }
   }
 
@@ -206,7 +246,13 @@ class SqliteStore implements Store {
     this.#post({ notice: 'keep', keeper, board: board.memory, leaseTtl, every })
     return {
       hold: (leases) =>
-        this.#post({ notice: 'hold', keeper, slots: leases.map(({ slot }) => slot), ids: leases.map(({ id }) => id), tokens: leases.map(({ token }) => token) }),
+        this.#post({
+          notice: 'hold',
+          keeper,
+          slots: leases.map(({ slot }) => slot),
+          ids: leases.map(({ id }) => id),
+          tokens: leases.map(({ token }) => token),
+        }),
       progress: (slot, progress) => this.#post({ notice: 'progress', keeper, slot, progress }),
       close: () => {
         this.#reports.delete(keeper)
@@ -232,6 +278,7 @@ const encodeInsertion = ({ task, key }: Insertion): InsertRow => {
 
 const decodeInserted = (inserted: InsertedRow): Inserted => {
   if (inserted === null) return { outcome: 'created' }
-  if ('key' in inserted) return { outcome: 'existing', key: inserted.key, task: inserted.task === null ? null : decodeWhole(inserted.task) }
+  if ('key' in inserted)
+    return { outcome: 'existing', key: inserted.key, task: inserted.task === null ? null : decodeWhole(inserted.task) }
   return { outcome: 'clash', task: decodeWhole(inserted.task) }
 }

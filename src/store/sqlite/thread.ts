@@ -9,7 +9,17 @@ import { HostClock, mono } from './clock.ts'
 import { openFile } from './connection.ts'
 import { Engine, type Write } from './engine.ts'
 import { asHoldfastError } from './errors.ts'
-import type { Call, FromThread, Notice, PlainError, ReadCall, Reply, ThreadData, ToThread, WriteCall } from './protocol.ts'
+import type {
+  Call,
+  FromThread,
+  Notice,
+  PlainError,
+  ReadCall,
+  Reply,
+  ThreadData,
+  ToThread,
+  WriteCall,
+} from './protocol.ts'
 import { readMeta } from './schema.ts'
 
 const port = parentPort!
@@ -17,7 +27,15 @@ const send = (message: FromThread): void => port.postMessage(message)
 
 const plain = ({ code, message, details }: HoldfastError): PlainError => ({ code, message, details })
 
-const READS: ReadonlySet<Call['call']> = new Set<ReadCall['call']>(['now', 'get', 'find', 'list', 'count', 'get-document', 'list-documents'])
+const READS: ReadonlySet<Call['call']> = new Set<ReadCall['call']>([
+  'now',
+  'get',
+  'find',
+  'list',
+  'count',
+  'get-document',
+  'list-documents',
+])
 
 /** Replies of one turn travel together. */
 class Outbox {
@@ -91,7 +109,9 @@ const serve = (engine: Engine): void => {
   const keep = ({ keeper, board, leaseTtl, every }: Extract<Notice, { notice: 'keep' }>): void => {
     const host = {
       renew: (renewals: Extract<WriteCall, { call: 'renew' }>['renewals']) =>
-        new Promise<readonly Renewed[]>((done, failed) => engine.write({ ask: { call: 'renew', renewals, now: null }, since: mono(), done, failed } as Write)),
+        new Promise<readonly Renewed[]>((done, failed) =>
+          engine.write({ ask: { call: 'renew', renewals, now: null }, since: mono(), done, failed } as Write),
+        ),
       mono,
       after: (delay: number, tick: () => void) => {
         const timer = setTimeout(tick, delay)
@@ -110,7 +130,9 @@ const serve = (engine: Engine): void => {
       case 'keep':
         return keep(message)
       case 'hold':
-        return keepers.get(message.keeper)?.hold(message.slots.map((slot, i) => ({ slot, id: message.ids[i]!, token: message.tokens[i]! })))
+        return keepers
+          .get(message.keeper)
+          ?.hold(message.slots.map((slot, i) => ({ slot, id: message.ids[i]!, token: message.tokens[i]! })))
       case 'progress':
         return keepers.get(message.keeper)?.progress(message.slot, message.progress)
       case 'leave':

@@ -14,7 +14,12 @@ export interface OwnStore {
 }
 
 /** All rows or none: what fails is taken back to where the caller's transaction was, and the caller goes on. */
-export const insertInTransaction = (tx: DatabaseSync, own: OwnStore, rows: readonly InsertRow[], now: Instant | null): InsertedRow[] => {
+export const insertInTransaction = (
+  tx: DatabaseSync,
+  own: OwnStore,
+  rows: readonly InsertRow[],
+  now: Instant | null,
+): InsertedRow[] => {
   mustBeOurs(tx, own)
   const tally = new Tally()
   const at = now ?? Date.now()
@@ -35,11 +40,17 @@ const mustBeOurs = (tx: DatabaseSync, { path, identity }: OwnStore): void => {
     throw new HoldfastError('INVALID_OPTION', 'tx must be a DatabaseSync of node:sqlite', { field: 'tx' })
   }
   if (!tx.isTransaction) {
-    throw new HoldfastError('INVALID_OPTION', "tx has no open transaction: run 'begin immediate' on it first", { field: 'tx' })
+    throw new HoldfastError('INVALID_OPTION', "tx has no open transaction: run 'begin immediate' on it first", {
+      field: 'tx',
+    })
   }
   const location = tx.location()
   const sameFile = location !== null && fileIdentity(location) === fileIdentity(path)
   if (!sameFile || schemaVersion(tx) === 0 || readMeta(tx, 'identity') !== identity) {
-    throw new HoldfastError('INVALID_OPTION', `tx is open on ${location ?? 'a database in memory'}, not on this client's store ${path}`, { field: 'tx' })
+    throw new HoldfastError(
+      'INVALID_OPTION',
+      `tx is open on ${location ?? 'a database in memory'}, not on this client's store ${path}`,
+      { field: 'tx' },
+    )
   }
 }

@@ -25,6 +25,9 @@ export const encodePayload = (value: unknown, field: string, limit: number, code
 export const decodePayload = (text: string, encoding: Encoding): unknown =>
   encoding === 'base64' ? new Uint8Array(Buffer.from(text, 'base64')) : JSON.parse(text)
 
+/** isView first: it never throws, also where instanceof does. */
+const isBytes = (value: unknown): value is Uint8Array => ArrayBuffer.isView(value) && value instanceof Uint8Array
+
 const encodeBytes = (bytes: Uint8Array): Payload => ({
   text: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64'),
   encoding: 'base64',
@@ -33,7 +36,9 @@ const encodeBytes = (bytes: Uint8Array): Payload => ({
 const encodeJson = (value: unknown, field: string, code: Code): string => {
   try {
     check(value, field, [], code)
-    return JSON.stringify(value)
+    const text: string | undefined = JSON.stringify(value)
+    if (text === undefined) throw refuse(code, field, 'turns into nothing by its own toJSON')
+    return text
   } catch (error) {
     if (error instanceof HoldfastError) throw error
     throw new HoldfastError(
@@ -56,6 +61,8 @@ const checkSize = ({ text, encoding }: Payload, field: string, limit: number): v
     })
   }
 }
+
+const padding = (base64: string): number => (base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0)
 
 const check = (value: unknown, path: string, above: object[], code: Code): void => {
   switch (typeof value) {

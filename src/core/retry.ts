@@ -20,7 +20,8 @@ const JITTERS: readonly Jitter[] = ['full', 'equal', 'none']
  */
 export const backoff = (policy: RetryPolicy | null, retryCount: number, random: number): number => {
   const { base, multiplier, max, jitter } = policy ?? DEFAULT_RETRY_POLICY
-  const cap = Math.min(base * multiplier ** retryCount, max)
+  // 0 × ∞ is not a number: after enough retries the power is ∞, and a base of 0 is still no wait.
+  const cap = base === 0 ? 0 : Math.min(base * multiplier ** retryCount, max)
   if (jitter === 'none') return Math.round(cap)
   if (jitter === 'equal') return Math.round(cap / 2 + random * (cap / 2))
   return Math.round(random * cap)

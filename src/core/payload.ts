@@ -14,10 +14,9 @@ export const MAX_NESTING = 256
 
 /** Text of `value`, or an error that names the path of what cannot be kept. `Uint8Array` at the top goes as bytes. */
 export const encodePayload = (value: unknown, field: string, limit: number, code: Code = 'INVALID_TASK'): Payload => {
-  const payload =
-    value instanceof Uint8Array
-      ? encodeBytes(value)
-      : { text: encodeJson(value, field, code), encoding: 'json' as const }
+  const payload = isBytes(value)
+    ? encodeBytes(value)
+    : { text: encodeJson(value, field, code), encoding: 'json' as const }
   checkSize(payload, field, limit)
   return payload
 }
@@ -51,8 +50,7 @@ const encodeJson = (value: unknown, field: string, code: Code): string => {
 }
 
 const checkSize = ({ text, encoding }: Payload, field: string, limit: number): void => {
-  const bytes =
-    encoding === 'base64' ? Math.floor((text.length * 3) / 4) : text.length * 3 <= limit ? 0 : Buffer.byteLength(text)
+  const bytes = encoding === 'base64' ? decodedLength(text) : text.length * 3 <= limit ? 0 : Buffer.byteLength(text)
   if (bytes > limit) {
     throw new HoldfastError('PAYLOAD_TOO_LARGE', `${field} is ${bytes} bytes; the limit is ${limit}`, {
       field,
@@ -62,7 +60,8 @@ const checkSize = ({ text, encoding }: Payload, field: string, limit: number): v
   }
 }
 
-const padding = (base64: string): number => (base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0)
+const decodedLength = (base64: string): number =>
+  (base64.length * 3) / 4 - (base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0)
 
 const check = (value: unknown, path: string, above: object[], code: Code): void => {
   switch (typeof value) {

@@ -1,0 +1,97 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { CODES, HoldfastError, isContactLost, isHoldfastError } from '../../src/core/errors.ts'
+import { describeError, isPermanent, PermanentError, RescheduleError, RetryableError } from '../../src/core/failure.ts'
+
+const MOST = 8_192
+
+describe('the text of an error', () => {
+  it('[A13] is at most 8 KiB, well-formed and without NUL, whatever was thrown', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.anything(),
+          fc.string({ unit: 'binary', maxLength: 20_000, size: 'max' }).map((message) => new Error(message)),
+        ),
+        (thrown) => {
+          const { name, message, stack = '', at, attempt } = describeError(thrown, 5, 2)
+          expect([at, attempt]).toEqual([5, 2])
+          expect(Buffer.byteLength(name) + Buffer.byteLength(message) + Buffer.byteLength(stack)).toBeLessThanOrEqual(
+            MOST,
+          )
+          for (const text of [name, message, stack]) {
+            expect(text.isWellFormed()).toBe(true)
+            expect(text).not.toContain('\0')
+          }
+          expect(name).not.toBe('')
+        },
+      ),
+    )
+  })
+
+  it('keeps name, message and stack where there are any', () => {
+    const error = describeError(new RangeError('too far'), 0, 1)
+    expect(error).toMatchObject({ name: 'RangeError', message: 'too far' })
+    expect(error.stack).toContain('RangeError: too far')
+    expect(describeError('plain', 0, 1)).toEqual({ name: 'Thrown', message: 'plain', at: 0, attempt: 1 })
+  })
+
+  it('is cut between characters, never within one', () => {
+    for (const letter of ['é', '€', '🎈']) {
+      for (let extra = 0; extra < 4; extra++)
+        expect(describeError('x'.repeat(extra) + letter.repeat(5_000), 0, 1).message).not.toContain('\uFFFD')
+    }
+  })
+})
+
+describe('the errors of a handler', () => {
+  it('permanent is told by class or by name, retryable is not', () => {
+    expect(isPermanent(new PermanentError('x'))).toBe(true)
+    expect(isPermanent(Object.assign(new Error('x'), { name: 'PermanentError' }))).toBe(true)
+    for (const other of [
+      new RetryableError('x'),
+      new Error('PermanentError'),
+      'PermanentError',
+      null,
+      undefined,
+      { name: 'PermanentError' },
+    ])
+      expect(isPermanent(other)).toBe(false)
+  })
+
+  it('a reschedule needs a duration', () => {
+    expect(new RescheduleError('90s', { extendExpiration: '2m' })).toMatchObject({
+      delay: 90_000,
+      extendExpiration: 120_000,
+      at: null,
+    })
+    expect(() => new RescheduleError(60 as never)).toThrow(/bare number/)
+    expect(() => new RescheduleError('-1s')).toThrow(expect.objectContaining({ code: 'INVALID_DURATION' }))
+  })
+})
+
+describe('HoldfastError', () => {
+  it('[Y03] has a code of the table, a message and a fix', () => {
+    const error = new HoldfastError('TASK_NOT_FOUND')
+    expect(error.message).toBe(CODES.TASK_NOT_FOUND.text)
+    expect(JSON.parse(JSON.stringify(error))).toEqual({
+      name: 'HoldfastError',
+      code: 'TASK_NOT_FOUND',
+      message: error.message,
+      fix: CODES.TASK_NOT_FOUND.fix,
+      details: {},
+    })
+    expect(isHoldfastError(error, 'TASK_NOT_FOUND')).toBe(true)
+    expect(isHoldfastError(error, 'INTERNAL')).toBe(false)
+    expect(isHoldfastError(new Error('x'))).toBe(false)
+    for (const { text, fix } of Object.values(CODES))
+      expect([text.endsWith('.'), fix.endsWith('.')]).toEqual([true, true])
+  })
+
+  it('only lost contact leaves open whether a call took effect', () => {
+    expect(Object.keys(CODES).filter((code) => isContactLost(new HoldfastError(code as keyof typeof CODES)))).toEqual([
+      'STORE_UNAVAILABLE',
+      'STORE_BUSY',
+    ])
+  })
+})

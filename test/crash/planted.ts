@@ -7,6 +7,7 @@ export type Plant =
   | 'none'
   | 'forget-keys'
   | 'early-ack'
+  | 'ignore-full'
   | 'ignore-lease'
   | 'idle-keeper'
   | 'no-keeper'
@@ -42,6 +43,11 @@ export const planted = (store: Store, plant: Plant): Store => {
             insertions.map(({ task }) => ({ task })),
             options,
           ),
+      })
+    case 'ignore-full':
+      return withMethods(store, {
+        insert: (insertions, options) =>
+          store.insert(insertions, options).catch(() => insertions.map(() => ({ outcome: 'created' }))),
       })
     case 'early-ack':
       return earlyAck(store)

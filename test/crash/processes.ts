@@ -71,7 +71,10 @@ export class Child {
     const find = (): Line | undefined => this.lines.find((line) => line.say === say && also(line))
     await this.#until(() => find() !== undefined || this.#hasEnded, deadline, `'${say}'`)
     const line = find()
-    if (line === undefined) throw new Error(`process ${this.pid} ended before it said '${say}': ${this.#stderr}`)
+    if (line === undefined)
+      throw new Error(
+        `process ${this.pid} ended before it said '${say}'; it last said ${JSON.stringify(this.lines.at(-1))}: ${this.#stderr}`,
+      )
     return line
   }
 

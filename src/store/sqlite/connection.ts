@@ -1,5 +1,5 @@
 /** Opens the file as it must be opened: 0600, WAL, synchronous=FULL, short busy timeout. Prepared statements per connection. */
-import { closeSync, existsSync, mkdirSync, openSync, statfsSync, statSync } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { HoldfastError } from '../../core/errors.ts'
@@ -20,6 +20,7 @@ export const openFile = (path: string, options: { create: boolean; identity: str
   let db: DatabaseSync | undefined
   try {
     makeFile(path, options.create)
+    mustBeWritable(path)
     refuseNetworkFiles(path)
     db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT })
     const created = retryWhileBusy(() => {
@@ -48,6 +49,12 @@ const makeFile = (path: string, create: boolean): void => {
     // Another process made it in between: that is the file we want.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
+}
+
+/** Asked beforehand, because SQLite says of a missing permission only that it cannot open the file. The folder gets -wal and -shm. */
+const mustBeWritable = (path: string): void => {
+  accessSync(path, constants.R_OK | constants.W_OK)
+  accessSync(dirname(path), constants.W_OK | constants.X_OK)
 }
 
 /** statfs types on which WAL's shared memory does not work between hosts. */

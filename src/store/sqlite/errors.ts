@@ -12,7 +12,7 @@ const PRIMARY: Readonly<Record<number, Code>> = {
   10: 'STORE_UNAVAILABLE',
   11: 'STORE_CORRUPT',
   13: 'STORE_FULL',
-  14: 'STORE_NOT_FOUND',
+  14: 'STORE_UNAVAILABLE',
   26: 'STORE_CORRUPT',
 }
 

@@ -104,7 +104,8 @@ export const migrate = (db: DatabaseSync, identity: string): boolean => {
     db.exec('commit')
     return found === 0
   } catch (error) {
-    db.exec('rollback')
+    // SQLite may have rolled back by itself (a full disk, for one).
+    if (db.isTransaction) db.exec('rollback')
     throw error
   }
 }

@@ -65,7 +65,7 @@ describe('claiming by id', () => {
     await clock.advance(0)
   })
 
-  it('[F01] only one of many workers wins', async () => {
+  it('[F01][F14][T06] only one of many workers wins', async () => {
     const { client, another } = await begin()
     const { id } = await client.submit('work', {})
     const clients = await Promise.all(Array.from({ length: 20 }, () => another()))
@@ -109,6 +109,27 @@ describe('claiming by id', () => {
     expect([await next(), await next(), await next()]).toEqual([high.id, low.id, undefined])
     expect((await client.claimNext({ workerId: 'me' }))?.task.id).toBe(other.id)
     await refuses('INVALID_WORKER_ID')(client.claimNext({ workerId: '' }))
+  })
+})
+
+describe('a loop of one’s own', () => {
+  it('[N04] lists what is pending, claims, skips what others have, and finishes', async () => {
+    const { client, another } = await begin()
+    await client.submitMany([1, 2, 3, 4].map((input) => ({ type: 'work', input })))
+    const other = await another()
+    const work = async (one: typeof client, workerId: string): Promise<number> => {
+      let done = 0
+      for (const { id } of (await one.list({ status: 'pending' })).tasks) {
+        const lease = await one.claim(id, { workerId }).catch(() => null)
+        if (lease === null) continue
+        await lease.complete(workerId)
+        done++
+      }
+      return done
+    }
+    const [a, b] = await Promise.all([work(client, 'a'), work(other, 'b')])
+    expect(a + b).toBe(4)
+    expect((await client.count({ status: 'completed' })).count).toBe(4)
   })
 })
 

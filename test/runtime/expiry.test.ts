@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { PermanentError } from '../../src/index.ts'
 import { begin, gate, movesOf, refuses, shown } from './setup.ts'
 
-describe('expiry', () => {
+describe('[AA3] expiry', () => {
   it('[A05][A06][A07][J01][J02][J03][O01][B06] a task not claimed by then is marked expired by whoever looks, and never run', async () => {
     const { client, clock } = await begin()
     let runs = 0

@@ -79,7 +79,7 @@ describe('what a worker takes', () => {
     expect(order.indexOf('mail')).toBeLessThan(30)
   })
 
-  it('[M01] a task for later is run when it is due, and not before', async () => {
+  it('[M01][D12] a task for later is run when it is due, and not before', async () => {
     const { client, clock } = await begin()
     const ranAt: number[] = []
     client

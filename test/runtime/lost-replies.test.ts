@@ -354,7 +354,7 @@ const play = async (
 }
 
 for (const [name, open] of Object.entries(stores)) {
-  describe(`a reply lost once after the write, on ${name}`, () => {
+  describe(`[T02] a reply lost once after the write, on ${name}`, () => {
     for (const scene of scenes) it(scene.name, () => play(scene, 'lose-reply', open))
   })
 }

@@ -5,7 +5,7 @@ import { begin, shown } from './setup.ts'
 
 const answer = (headers: Record<string, string>): Response => new Response(null, { status: 429, headers })
 
-describe('durable sleep', () => {
+describe('[AA3] durable sleep', () => {
   it('[I01][I02][I03][C09][A11] a thrown RescheduleError puts the task back and frees the slot at once', async () => {
     const { client, clock } = await begin()
     const order: string[] = []

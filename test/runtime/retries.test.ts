@@ -28,7 +28,7 @@ describe('a handler that fails', () => {
     ])
   })
 
-  it('[C04][H01][H05][A16][P04] waits for its backoff: not claimable before availableAt, claimable from then on', async () => {
+  it('[A08][C04][H01][H05][A16][P04] waits for its backoff: not claimable before availableAt, claimable from then on', async () => {
     const { client, clock } = await begin({ random: () => 0.999 })
     let runs = 0
     client

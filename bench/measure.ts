@@ -1,7 +1,7 @@
 /** Runs everything, each system in a process of its own, the systems taking turns, and takes the medians. */
 import { spawn } from 'node:child_process'
-import { availableParallelism, cpus, loadavg, totalmem } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { type MachineFacts, machineFacts, Others } from './machine.ts'
 import { medianOf } from './median.ts'
 import type { Measured } from './run-one.ts'
 import type { Keeps } from './system.ts'
@@ -27,7 +27,9 @@ export interface Cost {
 }
 
 export interface Report {
-  readonly machine: Readonly<Record<string, string | number>>
+  readonly machine: MachineFacts
+  /** How much of the machine other processes took meanwhile, in percent. */
+  readonly othersPercent: number
   readonly command: string
   readonly tasks: number
   readonly runs: number
@@ -47,7 +49,7 @@ export interface Plan {
 }
 
 export const measure = async ({ entrants, workloads, tasks, runs, command, said }: Plan): Promise<Report> => {
-  const machine = machineFacts()
+  const others = new Others()
   const systems: Record<string, Keeps> = {}
   const rows: Row[] = []
   const costs: Cost[] = []
@@ -58,8 +60,9 @@ export const measure = async ({ entrants, workloads, tasks, runs, command, said 
       for (const { name } of turns(entrants, run)) {
         if (unable.has(name)) continue
         said(`${workload.name}, run ${run + 1} of ${runs}: ${name}`)
-        const { keeps, result } = await runOne(name, workload.name, tasks)
+        const { keeps, result, cpuSeconds } = await runOne(name, workload.name, tasks)
         systems[name] = keeps
+        others.ours(cpuSeconds)
         if (result === null) unable.add(name)
         else measured.set(name, [...(measured.get(name) ?? []), result])
       }
@@ -68,7 +71,17 @@ export const measure = async ({ entrants, workloads, tasks, runs, command, said 
     const cost = costOf(workload, measured)
     if (cost !== null) costs.push(cost)
   }
-  return { machine, command, tasks, runs, systems, rows, costs, ratios: compare(rows) }
+  return {
+    machine: machineFacts(),
+    othersPercent: others.share,
+    command,
+    tasks,
+    runs,
+    systems,
+    rows,
+    costs,
+    ratios: compare(rows),
+  }
 }
 
 type MeasuredBySystem = ReadonlyMap<string, readonly NonNullable<Measured['result']>[]>
@@ -123,13 +136,3 @@ const runOne = (entrant: string, workload: string, tasks: number): Promise<Measu
       else done(JSON.parse(out) as Measured)
     })
   })
-
-const machineFacts = (): Report['machine'] => ({
-  processor: cpus()[0]?.model.trim() ?? 'unknown',
-  cores: availableParallelism(),
-  memoryGigabytes: Math.round(totalmem() / 2 ** 30),
-  platform: `${process.platform} ${process.arch}`,
-  node: process.version,
-  sqlite: process.versions['sqlite'] ?? 'unknown',
-  loadBefore: Number(loadavg()[0]!.toFixed(2)),
-})

@@ -50,9 +50,9 @@ const tablesOf = ({
   ].filter(({ table }) => table.length > 1)
 }
 
-const factsOf = ({ machine, tasks, runs, command }: Report): readonly string[] => [
+const factsOf = ({ machine, othersPercent, tasks, runs, command }: Report): readonly string[] => [
   `${machine['processor']}, ${machine['cores']} cores, ${machine['memoryGigabytes']} GB, ${machine['platform']}; ` +
-    `Node ${machine['node']}, SQLite ${machine['sqlite']}; load average ${machine['loadBefore']} before the first run.`,
+    `Node ${machine['node']}, SQLite ${machine['sqlite']}; other processes took ${othersPercent} % of it meanwhile.`,
   `${tasks.toLocaleString('en')} tasks, medians of ${runs} ${runs === 1 ? 'run' : 'runs'}, each system in a process of its own, taking turns.`,
   `Again: ${command}`,
 ]

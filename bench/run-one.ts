@@ -8,6 +8,8 @@ import { type Result, WORKLOADS } from './workloads.ts'
 
 export interface Measured {
   readonly keeps: Keeps
+  /** Of the whole life of the process. */
+  readonly cpuSeconds: number
   /** Null: this system cannot do it. */
   readonly result: (Result & { readonly maxRssMegabytes: number }) | null
 }
@@ -21,7 +23,13 @@ try {
   const result = await workload.run(system, Number(tasks))
   const maxRssMegabytes = process.resourceUsage().maxRSS / 1_024
   await system.close()
-  const measured: Measured = { keeps: system.keeps, result: result === null ? null : { ...result, maxRssMegabytes } }
+  const { user, system: kernel } = process.cpuUsage()
+  const cpuSeconds = (user + kernel) / 1_000_000
+  const measured: Measured = {
+    keeps: system.keeps,
+    cpuSeconds,
+    result: result === null ? null : { ...result, maxRssMegabytes },
+  }
   console.log(JSON.stringify(measured))
 } finally {
   rmSync(dir, { recursive: true, force: true })

@@ -2,7 +2,6 @@
 import { existsSync } from 'node:fs'
 
 type Holdfast = typeof import('../../src/index.ts')
-type Rows = typeof import('../../src/store/sql/rows.ts')
 type Connection = typeof import('../../src/store/sqlite/connection.ts')
 
 const DIST = new URL('../../dist/', import.meta.url)
@@ -16,8 +15,5 @@ const load = async <T>(file: string): Promise<T> => {
 
 export const loadHoldfast = (): Promise<Holdfast> => load<Holdfast>('index.js')
 
-/** For the raw loop: which columns Holdfast itself writes for a new task, and in which order. */
-export const loadRows = (): Promise<Rows> => load<Rows>('store/sqlite/rows.js')
-
-/** Also for the raw loop: a file with Holdfast's own tables and pragmas. */
+/** For the raw loop: a file with Holdfast's own tables and pragmas. */
 export const loadConnection = (): Promise<Connection> => load<Connection>('store/sqlite/connection.js')

@@ -1,21 +1,24 @@
 /**
- * The ceiling for inserts: a loop over one prepared statement, into a file that Holdfast itself has opened: its
- * table, indexes and pragmas. The rows are ready in memory before the clock starts: no ids to make, no JSON to write, no thread to cross.
+ * The ceiling for inserts: a loop over one prepared statement, into a file that Holdfast itself has opened: its table,
+ * indexes and pragmas. The rows are ready in memory before the clock starts: no ids to make, no JSON to write, no
+ * thread to cross.
  */
 import { join } from 'node:path'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { Row } from '../../src/store/sql/rows.ts'
 import { payload, type System, timed } from '../system.ts'
-import { loadConnection, loadRows } from './holdfast.ts'
+import { loadConnection, loadHoldfast } from './holdfast.ts'
 
 const PER_TRANSACTION = 1_000
 const TYPE = 'noop'
 
+type Cell = string | number
+type Cells = readonly (readonly [column: string, value: Cell])[]
+
 export const rawSqlite = async (): Promise<System> => {
+  const { connect, silentLogger } = await loadHoldfast()
   const { openFile } = await loadConnection()
-  const { FRESH_COLUMNS } = await loadRows()
-  const columns = FRESH_COLUMNS.split(',').map((column) => column.trim())
   let db: DatabaseSync
+  let model: Cells
   let insert: StatementSync
   let inserted = 0
 
@@ -25,14 +28,20 @@ export const rawSqlite = async (): Promise<System> => {
     hasConcurrentCallers: false,
 
     async open(dir) {
-      db = openFile(join(dir, 'raw.db'), { create: true, identity: 'benchmark' }).db
+      const path = join(dir, 'raw.db')
+      const client = await connect(`sqlite:${path}`, { logger: silentLogger })
+      await client.submit(TYPE, payload(0))
+      await client.close()
+      db = openFile(path, { create: false, identity: '' }).db
+      model = submittedCells(db)
+      const columns = model.map(([column]) => column)
       insert = db.prepare(
         `insert into holdfast_task (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`,
       )
     },
 
     insertBatch(count) {
-      const rows = Array.from({ length: count }, (_, n) => freshRow(columns, n))
+      const rows = Array.from({ length: count }, (_, n) => rowLike(model, n))
       return timed(() => {
         for (let start = 0; start < count; start += PER_TRANSACTION) {
           db.exec('begin immediate')
@@ -43,7 +52,7 @@ export const rawSqlite = async (): Promise<System> => {
     },
 
     async insertOne() {
-      insert.run(...freshRow(columns, inserted++))
+      insert.run(...rowLike(model, inserted++))
     },
 
     async close() {
@@ -52,38 +61,20 @@ export const rawSqlite = async (): Promise<System> => {
   }
 }
 
-/** What Holdfast would write for a task with default options, column by column; the sizes are what counts. */
-const freshRow = (columns: readonly string[], n: number): Row => {
-  const now = Date.now()
-  // As UUIDv7: time first, so that the index grows at its end.
-  const time = now.toString(16).padStart(12, '0')
-  const count = n.toString(16).padStart(12, '0')
-  const id = `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-${count}`
-  const values: Readonly<Record<string, string | number | null>> = {
-    id,
-    queue: 'default',
-    type: TYPE,
-    priority: 0,
-    available_at: now,
-    expires_at: null,
-    created_at: now,
-    updated_at: now,
-    idempotency_key: null,
-    options: null,
-    input: JSON.stringify(payload(n)),
-    history: JSON.stringify({
-      n: 1,
-      at: now,
-      move: 'submit',
-      to: 'pending',
-      by: 'benchmark.example/12345',
-      op: 'AZ-cv0sQd3CYxT0s_S3gQA',
-    }),
-  }
-  return columns.map((column) => {
-    const value = values[column]
-    if (value === undefined)
-      throw new Error(`Holdfast now writes ${column} for a new task: give the raw loop a value for it`)
-    return value
+/** What Holdfast wrote for the one task that it submitted: every cell that is not empty and not the column's default. */
+const submittedCells = (db: DatabaseSync): Cells => {
+  const row = db.prepare('select * from holdfast_task').get()!
+  const columns = db.prepare(`select name, dflt_value from pragma_table_info('holdfast_task') where pk = 0`).all()
+  return columns.flatMap(({ name, dflt_value: usual }) => {
+    const value = row[name as string] as Cell | null
+    const literal = typeof value === 'string' ? `'${value}'` : String(value)
+    return value === null || literal === usual ? [] : [[name as string, value] as const]
   })
 }
+
+/** The same task again, with an id and an input of its own. */
+const rowLike = (model: Cells, n: number): Cell[] =>
+  model.map(([column, value]) => (column === 'id' ? idOf(n) : column === 'input' ? JSON.stringify(payload(n)) : value))
+
+/** As UUIDv7: growing, so that the index grows at its end. Later than any real one, so that it meets none. */
+const idOf = (n: number): string => `ffffffff-ffff-7000-8000-${n.toString(16).padStart(12, '0')}`

@@ -27,7 +27,8 @@ import type { Session } from './session.ts'
 import { read } from './settle.ts'
 import { type SubmitResult, Submitter } from './submit.ts'
 import { outputOf, Waiting, type WaitOptions } from './waiting.ts'
-import { Worker, type WorkerOptions } from './worker.ts'
+import { Worker } from './worker.ts'
+import type { WorkerOptions } from './worker-options.ts'
 
 export interface SubmitManyItem extends SubmitOptions {
   readonly type: string | TaskDefinition

@@ -1,46 +1,23 @@
 /** A worker: so many handlers at once, fed by the intake, kept alive by the heartbeat, written down by the finisher. */
-import { type Duration, formatDuration, parseDuration } from '../core/durations.ts'
+import { type Duration, parseDuration } from '../core/durations.ts'
 import { HoldfastError } from '../core/errors.ts'
-import * as machine from '../core/machine.ts'
 import { Task } from '../core/snapshot.ts'
-import { checkInteger, checkName, checkWorkerId } from '../core/submission.ts'
-import type { Change, TaskRecord } from '../core/task.ts'
-import { Attempt, type AttemptHost, type Handler, type Outcome } from './attempt.ts'
+import { checkName } from '../core/submission.ts'
+import type { TaskRecord } from '../core/task.ts'
+import { Attempt, type AttemptHost, type Handler } from './attempt.ts'
 import type { Client } from './client.ts'
 import type { Cancel } from './clock.ts'
+import { Deadlines } from './deadlines.ts'
 import { asDefinition, type TaskDefinition } from './definition.ts'
+import { endingOf, releasing, timingOut } from './ending.ts'
 import { type Ended, type Ending, Finisher } from './finish.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { Intake } from './intake.ts'
 import type { Queues } from './queues.ts'
 import { RecentRate } from './recent-rate.ts'
 import type { Retention } from './retention.ts'
-import { newOp, type Session } from './session.ts'
-
-/** Called as things happen; what a hook throws is logged and changes nothing. */
-export interface WorkerHooks {
-  onStart?(): void
-  onStop?(): void
-  onTaskStart?(task: Task): void
-  /** `error` is given when the attempt's result could not be written: STALE_LEASE when somebody else has the task. */
-  onTaskEnd?(task: Task, error: HoldfastError | null): void
-}
-
-export interface WorkerOptions {
-  /** Unique per process start. Made from host, process and chance when left out. */
-  readonly id?: string
-  /** Handlers at once. Default 10. */
-  readonly concurrency?: number
-  /** Served round-robin. Default ['default']. */
-  readonly queues?: readonly string[]
-  /** How long a lease lasts without a heartbeat. Default: the store's, 5 s on SQLite. */
-  readonly leaseTtl?: Duration
-  /** How long running handlers may go on after stop. Default 30 s. */
-  readonly stopTimeout?: Duration
-  /** The longest time between two looks while nothing wakes the worker. Default 2 s. */
-  readonly pollInterval?: Duration
-  readonly hooks?: WorkerHooks
-}
+import type { Session } from './session.ts'
+import { type WorkerOptions, type WorkerSettings, workerSettings } from './worker-options.ts'
 
 interface Registered {
   readonly definition: TaskDefinition
@@ -59,17 +36,14 @@ const MOST_UNWRITTEN = 4_000
 const ABORT_GRACE = 1_000
 
 export class Worker {
-  readonly id: string
   readonly #session: Session
-  readonly #client: Client
-  readonly #concurrency: number
-  readonly #stopTimeout: number
-  readonly #hooks: WorkerHooks
+  readonly #settings: WorkerSettings
   readonly #handlers = new Map<string, Registered>()
   readonly #queues: Queues
   readonly #intake: Intake
   readonly #heartbeat: Heartbeat
   readonly #finisher: Finisher
+  readonly #deadlines: Deadlines
   readonly #retention: Retention | null
   readonly #host: AttemptHost
   readonly #running = new Set<Attempt>()
@@ -81,30 +55,19 @@ export class Worker {
   #error: HoldfastError | null = null
   #idle: (() => void)[] = []
   #stoppedListeners: (() => void)[] = []
-  #deadline = Number.POSITIVE_INFINITY
-  #cancelDeadline: Cancel = () => {}
   #cancelLetGo: Cancel | null = null
   #unsubscribe: Cancel = () => {}
 
   constructor(session: Session, client: Client, queues: Queues, retention: Retention | null, options: WorkerOptions) {
-    const { clock, store } = session
-    this.id = checkWorkerId(options.id ?? `${session.name}/${newOp()}`)
+    const settings = workerSettings(session, options)
+    const { leaseTtl, pollInterval, concurrency } = settings
     this.#session = session
-    this.#client = client
+    this.#settings = settings
     this.#queues = queues
     this.#retention = retention
-    this.#concurrency = checkInteger(options.concurrency ?? 10, 'concurrency', 1, 10_000)
-    this.#stopTimeout = parseDuration(options.stopTimeout ?? '30s', 'stopTimeout')
-    this.#hooks = options.hooks ?? {}
-    this.#starts = new RecentRate(() => clock.mono())
-    const leaseTtl = checkLeaseTtl(
-      options.leaseTtl === undefined ? store.leaseTtl : parseDuration(options.leaseTtl, 'leaseTtl'),
-      session,
-    )
-    const names = (options.queues ?? ['default']).map((name) => checkName(name, 'queues'))
-    if (names.length === 0)
-      throw new HoldfastError('INVALID_OPTION', 'queues is empty: name at least one', { field: 'queues' })
-    this.#heartbeat = new Heartbeat(session, leaseTtl, this.#concurrency + MOST_AHEAD + MOST_UNWRITTEN)
+    this.#starts = new RecentRate(() => session.clock.mono())
+    this.#deadlines = new Deadlines(session.clock, this.#running, (attempt) => this.#timeOut(attempt))
+    this.#heartbeat = new Heartbeat(session, leaseTtl, concurrency + MOST_AHEAD + MOST_UNWRITTEN)
     this.#finisher = new Finisher(session, (ending, result) => this.#ended(ending, result))
     this.#host = {
       client,
@@ -115,15 +78,24 @@ export class Worker {
     }
     this.#intake = new Intake(session, queues, {
       workerId: this.id,
-      queues: [...new Set(names)],
+      queues: settings.queues,
       leaseTtl,
-      pollInterval: parseDuration(options.pollInterval ?? '2s', 'pollInterval'),
-      types: () => [...this.#handlers.keys()],
+      pollInterval,
+      types: () => this.types,
       room: () => this.#room(),
       deliver: (tasks, askedAt) => this.#deliver(tasks, askedAt),
       foundNothing: () => this.#checkIdle(),
       broken: (error) => this.#broken(error),
     })
+  }
+
+  get id(): string {
+    return this.#settings.id
+  }
+
+  /** The types that it handles. */
+  get types(): readonly string[] {
+    return [...this.#handlers.keys()]
   }
 
   /** Registers the handler of a type. One each. */
@@ -155,7 +127,7 @@ export class Worker {
     this.#state = 'started'
     this.#unsubscribe = this.#queues.onChange(() => this.#releasePaused())
     this.#retention?.start()
-    this.#call(() => this.#hooks.onStart?.())
+    this.#call(() => this.#settings.hooks.onStart?.())
     this.#intake.start()
     return this
   }
@@ -186,7 +158,8 @@ export class Worker {
   /** No new claims; what waits is released; running handlers get `timeout`, then their signal aborts with `shutdown`. */
   stop(options: { readonly timeout?: Duration } = {}): Promise<void> {
     if (this.#state === 'new') this.#state = 'stopped'
-    const timeout = options.timeout === undefined ? this.#stopTimeout : parseDuration(options.timeout, 'timeout')
+    const timeout =
+      options.timeout === undefined ? this.#settings.stopTimeout : parseDuration(options.timeout, 'timeout')
     if (this.#stopping !== null) {
       if (timeout === 0) this.#abortAll()
       return this.#stopping
@@ -208,14 +181,14 @@ export class Worker {
       while (this.#finisher.pending > 0 && this.#error === null)
         await new Promise<void>((done) => this.#idle.push(done))
       this.#unsubscribe()
-      this.#cancelDeadline()
+      this.#deadlines.close()
       this.#cancelLetGo?.()
       this.#retention?.stop()
-      this.#call(() => this.#hooks.onStop?.())
+      this.#call(() => this.#settings.hooks.onStop?.())
     }
     this.#heartbeat.close()
     this.#state = 'stopped'
-    for (const done of this.#stoppedListeners) done()
+    for (const done of [...this.#stoppedListeners, ...this.#idle.splice(0)]) done()
   }
 
   #untilSettled(timeout: number): Promise<void> {
@@ -246,7 +219,7 @@ export class Worker {
   /** One per free slot at the least; more only as fast as tasks have been started lately. */
   #room(): number {
     if (this.#state !== 'started' || this.#finisher.pending > MOST_UNWRITTEN) return 0
-    const free = this.#concurrency - this.#running.size
+    const free = this.#settings.concurrency - this.#running.size
     const ahead = Math.min(this.#starts.within(AHEAD), MOST_AHEAD)
     const held = this.#waiting.length
     // Half-way, so that claims come in batches and not one by one.
@@ -257,7 +230,10 @@ export class Worker {
   #deliver(tasks: readonly TaskRecord[], askedAt: number): void {
     if (tasks.length === 0) return
     const attempts = tasks.map((task) => new Attempt(task, this.#host, askedAt))
-    if (this.#state !== 'started') return this.#release(attempts)
+    if (this.#state !== 'started') {
+      this.#release(attempts)
+      return
+    }
     this.#heartbeat.hold(attempts)
     for (const attempt of attempts) this.#waiting.push(attempt)
     this.#pump()
@@ -283,14 +259,7 @@ export class Worker {
   }
 
   #release(attempts: readonly Attempt[]): void {
-    for (const attempt of attempts) {
-      const { token } = attempt
-      this.#finisher.push({
-        attempt,
-        moves: ['release'],
-        decide: (task) => machine.release(task, { token }, this.#session.time.now()),
-      })
-    }
+    for (const attempt of attempts) this.#finisher.push(releasing(this.#session, attempt))
   }
 
   // ── tasks running ────────────────────────────────────────────────────────────────────────────────────────────
@@ -304,7 +273,7 @@ export class Worker {
   /** Starts as many as there are slots, then asks for more. */
   #pump(): void {
     this.#pumping = false
-    const free = this.#concurrency - this.#running.size
+    const free = this.#settings.concurrency - this.#running.size
     if (this.#state === 'started' && free > 0 && this.#waiting.length > 0 && this.#finisher.pending <= MOST_UNWRITTEN) {
       const turn = this.#waiting.splice(0, free)
       // Whose lease may be gone is not begun: given back if it is still ours, and the store says no if not.
@@ -312,7 +281,8 @@ export class Worker {
       if (lost.length > 0) {
         this.#release(lost)
         this.#waiting.unshift(...turn.filter((attempt) => !lost.includes(attempt)))
-        return this.#pumpSoon()
+        this.#pumpSoon()
+        return
       }
       const now = this.#session.clock.mono()
       for (const attempt of turn) this.#begin(attempt, now)
@@ -328,46 +298,17 @@ export class Worker {
     attempt.until = timeout === null ? null : now + timeout
     this.#running.add(attempt)
     this.#heartbeat.started(attempt)
-    if (attempt.until !== null && attempt.until < this.#deadline) this.#armDeadline(attempt.until)
+    this.#deadlines.watch(attempt.until)
   }
 
   #run(attempt: Attempt): void {
     const { definition, handler } = this.#handlers.get(attempt.record.type)!
-    if (this.#hooks.onTaskStart) this.#call(() => this.#hooks.onTaskStart?.(attempt.task))
+    if (this.#settings.hooks.onTaskStart) this.#call(() => this.#settings.hooks.onTaskStart?.(attempt.task))
     attempt.run(definition, handler, (outcome) => {
       this.#running.delete(attempt)
-      if (!attempt.isWritten) this.#finisher.push(this.#ending(attempt, outcome))
+      if (!attempt.isWritten) this.#finisher.push(endingOf(this.#session, attempt, outcome))
       this.#pumpSoon()
     })
-  }
-
-  #ending(attempt: Attempt, outcome: Outcome): Ending {
-    const { token } = attempt
-    const holder = { token }
-    const { time, random } = this.#session
-    const ending = (move: machine.MoveName, decide: (task: TaskRecord) => Change): Ending => ({
-      attempt,
-      moves: [move],
-      decide,
-    })
-    if (outcome.kind === 'complete')
-      return ending('complete', (task) => machine.complete(task, holder, outcome.output, time.now()))
-    if (outcome.kind === 'reschedule') {
-      const { delay, at, extendExpiration } = outcome.wish
-      return ending('reschedule', (task) => {
-        const now = time.now()
-        return machine.reschedule(task, holder, {
-          delay: at === null ? delay : Math.max(0, at - now),
-          extendExpiration,
-          now,
-        })
-      })
-    }
-    // A handler that stopped because it was told to has not failed.
-    if (attempt.abortedFor === 'shutdown') return ending('release', (task) => machine.release(task, holder, time.now()))
-    const roll = random()
-    const { error, permanent } = outcome
-    return ending('fail', (task) => machine.fail(task, holder, { error, permanent, now: time.now(), random: roll }))
   }
 
   #ended({ attempt }: Ending, result: Parameters<Ended>[1]): void {
@@ -377,47 +318,18 @@ export class Worker {
         code: result.error.code,
       })
     } else this.#retention?.ended(result.task())
-    if (this.#hooks.onTaskEnd) {
+    if (this.#settings.hooks.onTaskEnd) {
       const after = 'error' in result ? attempt.task : new Task(result.task())
-      this.#call(() => this.#hooks.onTaskEnd?.(after, 'error' in result ? result.error : null))
+      this.#call(() => this.#settings.hooks.onTaskEnd?.(after, 'error' in result ? result.error : null))
     }
     this.#pumpSoon()
   }
 
-  // ── time limits: one timer for all ───────────────────────────────────────────────────────────────────────────
-
-  #armDeadline(at: number): void {
-    const { clock } = this.#session
-    this.#cancelDeadline()
-    this.#deadline = at
-    this.#cancelDeadline = clock.after(at - clock.mono(), () => this.#timeOut())
-  }
-
-  #timeOut(): void {
-    const now = this.#session.clock.mono()
-    this.#deadline = Number.POSITIVE_INFINITY
-    let next = Number.POSITIVE_INFINITY
-    for (const attempt of this.#running) {
-      if (attempt.until === null || attempt.isWritten) continue
-      if (attempt.until <= now) this.#writeTimeout(attempt)
-      else next = Math.min(next, attempt.until)
-    }
-    if (next < Number.POSITIVE_INFINITY) this.#armDeadline(next)
-  }
-
   /** Written at once; the slot stays taken until the handler settles. */
-  #writeTimeout(attempt: Attempt): void {
-    const { token } = attempt
-    const { time, random } = this.#session
-    const roll = random()
-    const message = `timed out after ${formatDuration(attempt.record.timeout!)}`
+  #timeOut(attempt: Attempt): void {
     attempt.isWritten = true
     attempt.abort('timeout')
-    this.#finisher.push({
-      attempt,
-      moves: ['time-out'],
-      decide: (task) => machine.timeOut(task, { token }, message, time.now(), roll),
-    })
+    this.#finisher.push(timingOut(this.#session, attempt))
   }
 
   // ── ends ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -440,16 +352,3 @@ export class Worker {
 }
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const
-
-const checkLeaseTtl = (leaseTtl: number, { time }: Session): number => {
-  if (leaseTtl < 100)
-    throw new HoldfastError('INVALID_OPTION', `leaseTtl is ${leaseTtl} ms; the least is 100 ms`, { field: 'leaseTtl' })
-  if (leaseTtl < 2 * time.uncertainty) {
-    throw new HoldfastError(
-      'INVALID_OPTION',
-      `leaseTtl is ${leaseTtl} ms, but the store's clock is only known to ${Math.ceil(time.uncertainty)} ms: use at least twice that`,
-      { field: 'leaseTtl' },
-    )
-  }
-  return leaseTtl
-}

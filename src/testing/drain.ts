@@ -3,7 +3,8 @@ import type { Handler } from '../runtime/attempt.ts'
 import type { Client } from '../runtime/client.ts'
 import type { TaskDefinition } from '../runtime/definition.ts'
 import type { MoveEvent } from '../runtime/events.ts'
-import type { Worker, WorkerOptions } from '../runtime/worker.ts'
+import type { Worker } from '../runtime/worker.ts'
+import type { WorkerOptions } from '../runtime/worker-options.ts'
 import type { FakeClock } from './fake-clock.ts'
 
 /** By type; or, where the definitions are at hand, as pairs of definition and handler. */

@@ -68,7 +68,10 @@ const names = new Map<string, string>()
 
 const nameOf = (text: string): string => {
   let name = names.get(text)
-  if (name === undefined) names.set(text, (name = `holdfast_${names.size}`))
+  if (name === undefined) {
+    name = `holdfast_${names.size}`
+    names.set(text, name)
+  }
   return name
 }
 

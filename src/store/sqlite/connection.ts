@@ -120,7 +120,10 @@ const statements = new WeakMap<DatabaseSync, Map<string, StatementSync>>()
 /** The statement, prepared once per connection; rows come as arrays. */
 export const prepared = (db: DatabaseSync, sql: string): StatementSync => {
   let known = statements.get(db)
-  if (known === undefined) statements.set(db, (known = new Map()))
+  if (known === undefined) {
+    known = new Map()
+    statements.set(db, known)
+  }
   let statement = known.get(sql)
   if (statement === undefined) {
     statement = db.prepare(sql)

@@ -8,7 +8,10 @@ export class Tally {
 
   add(queue: string, status: string, delta: number): void {
     let statuses = this.#deltas.get(queue)
-    if (statuses === undefined) this.#deltas.set(queue, (statuses = new Map()))
+    if (statuses === undefined) {
+      statuses = new Map()
+      this.#deltas.set(queue, statuses)
+    }
     statuses.set(status, (statuses.get(status) ?? 0) + delta)
   }
 

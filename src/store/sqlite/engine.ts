@@ -89,7 +89,8 @@ export class Engine {
     } catch (error) {
       this.#rollback()
       if (isBusy(error) || turn.length === 1) throw error
-      return this.#oneByOne(turn)
+      this.#oneByOne(turn)
+      return
     }
     this.#mustBeHere()
     for (const [i, { done }] of turn.entries()) done(results[i])

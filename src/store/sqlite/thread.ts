@@ -126,19 +126,23 @@ const serve = (engine: Engine): void => {
   const notice = (message: Notice): void => {
     switch (message.notice) {
       case 'watch':
-        return watch.set(message.on)
+        watch.set(message.on)
+        break
       case 'keep':
-        return keep(message)
-      case 'hold':
-        return keepers
-          .get(message.keeper)
-          ?.hold(message.slots.map((slot, i) => ({ slot, id: message.ids[i]!, token: message.tokens[i]! })))
+        keep(message)
+        break
+      case 'hold': {
+        const { slots, ids, tokens } = message
+        keepers.get(message.keeper)?.hold(slots.map((slot, i) => ({ slot, id: ids[i]!, token: tokens[i]! })))
+        break
+      }
       case 'progress':
-        return keepers.get(message.keeper)?.progress(message.slot, message.progress)
+        keepers.get(message.keeper)?.progress(message.slot, message.progress)
+        break
       case 'leave':
         keepers.get(message.keeper)?.close()
         keepers.delete(message.keeper)
-        return
+        break
       case 'close':
         watch.set(false)
         for (const keeper of keepers.values()) keeper.close()

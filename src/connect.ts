@@ -9,8 +9,9 @@ import { Events } from './runtime/events.ts'
 import { type Logger, stderrLogger } from './runtime/logger.ts'
 import type { RetentionOptions } from './runtime/retention.ts'
 import { StoreTime } from './runtime/store-time.ts'
-import type { PostgresOptions } from './store/postgres/store.ts'
 import type { Store } from './store/store.ts'
+
+type PostgresOptions = import('./store/postgres/store.ts').PostgresOptions
 
 export interface ConnectOptions {
   /** Make the store when there is none. Default: only for SQLite. */

@@ -6,6 +6,7 @@ import { Task } from '../core/snapshot.ts'
 import { isTerminal, type TaskRecord } from '../core/task.ts'
 import type { Cancel } from './clock.ts'
 import { notFound, type Session } from './session.ts'
+import { withPatience } from './settle.ts'
 
 export interface WaitOptions {
   /** Give up after this long; the task itself goes on. */
@@ -24,6 +25,8 @@ const LATEST = 500
 export class Waiting {
   readonly #session: Session
   readonly #waiters = new Map<string, Set<Waiter>>()
+  /** As this process saw them end: a task that is not kept is gone when it is read. */
+  readonly #ended = new Map<string, Task>()
   #cancelLook: Cancel | null = null
   #unsubscribe: Cancel = () => {}
   #delay = SOONEST
@@ -70,7 +73,9 @@ export class Waiting {
   #add(id: string, waiter: Waiter): void {
     if (this.#waiters.size === 0) {
       this.#unsubscribe = this.#session.events.on(({ task }) => {
-        if (isTerminal(task.status) && this.#waiters.has(task.id)) this.#soon(0)
+        if (!isTerminal(task.status) || !this.#waiters.has(task.id)) return
+        this.#ended.set(task.id, task)
+        this.#soon(0)
       })
     }
     const waiters = this.#waiters.get(id) ?? new Set()
@@ -81,7 +86,10 @@ export class Waiting {
   #remove(id: string, waiter: Waiter): void {
     const waiters = this.#waiters.get(id)
     waiters?.delete(waiter)
-    if (waiters?.size === 0) this.#waiters.delete(id)
+    if (waiters?.size === 0) {
+      this.#waiters.delete(id)
+      this.#ended.delete(id)
+    }
     if (this.#waiters.size > 0) return
     this.#unsubscribe()
     this.#cancelLook?.()
@@ -97,7 +105,7 @@ export class Waiting {
   async #look(): Promise<void> {
     const ids = [...this.#waiters.keys()]
     try {
-      const tasks = await this.#session.store.get(ids)
+      const tasks = await withPatience(this.#session, () => this.#session.store.get(ids))
       for (const [i, id] of ids.entries()) this.#tell(id, tasks[i]!)
     } catch (error) {
       for (const id of ids) for (const waiter of this.#waiters.get(id) ?? []) waiter.reject(error)
@@ -110,8 +118,9 @@ export class Waiting {
   #tell(id: string, task: TaskRecord | null): void {
     const waiters = this.#waiters.get(id)
     if (waiters === undefined) return
-    if (task === null) for (const waiter of waiters) waiter.reject(notFound(id))
-    else if (isTerminal(task.status)) for (const waiter of waiters) waiter.resolve(new Task(task))
+    const ended = task === null ? this.#ended.get(id) : isTerminal(task.status) ? new Task(task) : null
+    if (ended === null) return
+    for (const waiter of waiters) ended === undefined ? waiter.reject(notFound(id)) : waiter.resolve(ended)
   }
 }
 

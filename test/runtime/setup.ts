@@ -10,11 +10,11 @@ export interface Bench {
   readonly store: Store
   readonly client: Client
   /** Another client of the same store: another process, as far as the store can tell. */
-  another(
+  readonly another: (
     options?: ConnectOptions & { readonly through?: (store: Store) => Store; readonly vanishes?: boolean },
-  ): Promise<Client>
+  ) => Promise<Client>
   /** Lets time pass until the promise is settled. */
-  passing<T>(promise: Promise<T>, step?: number): Promise<T>
+  readonly passing: <T>(promise: Promise<T>, step?: number) => Promise<T>
 }
 
 /** `through` puts something between client and store. */

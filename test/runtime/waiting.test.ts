@@ -78,6 +78,21 @@ describe('waiting for a task', () => {
     expect(clock.mono() - start).toBeLessThanOrEqual(510)
   })
 
+  it('outlives a reply that is lost now and then; a store that stays away is an error', async () => {
+    const { lossy } = await import('../../src/testing/lossy-store.ts')
+    let n = 0
+    let away = false
+    const { client, passing } = await begin({
+      through: (store) => lossy(store, (call) => (call === 'get' && (away || n++ % 2 === 0) ? 'lose-reply' : 'pass')),
+    })
+    const task = await client.submit('work', {})
+    const waiting = passing(client.wait(task))
+    await (await client.claimNext({ workerId: 'w' }))?.complete('done')
+    expect(await waiting).toBe('done')
+    away = true
+    await refuses('STORE_UNAVAILABLE')(passing(client.wait(task)))
+  })
+
   it('any number may wait for one task, and nothing is left behind', async () => {
     const { client, clock, passing } = await begin()
     const task = await client.submit('work', {})

@@ -51,6 +51,7 @@ export class Intake {
   #ring: (() => void) | null = null
   #unsubscribe: Cancel = () => {}
   #pausesReadAt = Number.NEGATIVE_INFINITY
+  #lookedAt = Number.NEGATIVE_INFINITY
   #failures = 0
   /** Monotonic: unbroken contact since then. */
   #contactSince = Number.NEGATIVE_INFINITY
@@ -104,6 +105,7 @@ export class Intake {
         const state = limit > 0 ? this.#nextQueue() : null
         if (state === null) {
           if (this.isResting) this.#host.foundNothing()
+          if (limit <= 0) await this.#lookAfterOthers()
           await this.#rest(limit > 0 ? this.#untilNextLook() : PAUSES_EVERY)
         } else await this.#look(state, limit)
       } catch (error) {
@@ -121,6 +123,7 @@ export class Intake {
     try {
       const askedAt = clock.mono()
       const takeLeases = askedAt - this.#contactSince >= leaseTtl
+      this.#lookedAt = askedAt
       const found = await look(this.#session, {
         queue: state.name,
         types: this.#host.types(),
@@ -142,6 +145,20 @@ export class Intake {
       if (isContactLost(error)) this.#unclear.push(op)
       throw error
     }
+  }
+
+  /** With no slot free nothing can be taken, but what a dead worker held and what has expired must not wait for one. */
+  async #lookAfterOthers(): Promise<void> {
+    const { workerId, leaseTtl } = this.#host
+    const now = this.#session.clock.mono()
+    if (this.#stopped || now - this.#lookedAt < PAUSES_EVERY) return
+    this.#lookedAt = now
+    const takeLeases = now - this.#contactSince >= leaseTtl
+    for (const { name } of this.#states) {
+      const want = { queue: name, types: this.#host.types(), limit: 0, workerId, leaseTtl, op: newOp(), takeLeases }
+      while ((await look(this.#session, want)).moreDue && !this.#stopped);
+    }
+    this.#failures = 0
   }
 
   /** Round-robin over the queues that are worth a look. */

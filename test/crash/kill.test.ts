@@ -115,6 +115,40 @@ test('100 workers killed in the middle of a task lose nothing, and their tasks a
   expect(max).toBeLessThanOrEqual(LEASE + 1_000)
 })
 
+test('workers that have no slot free still free what a killed one held', async () => {
+  const place = folder()
+  const file = join(place, 'taken.db')
+  const client = await connect(`sqlite:${file}`, { logger: silentLogger })
+  const submit = async (maxRetries: number): Promise<string> => (await client.submit('work', null, { maxRetries })).id
+  const victim = start('worker', {
+    file,
+    folder: place,
+    seed: 1,
+    concurrency: 2,
+    takes: [60_000, 60_000],
+    leaseTtl: `${LEASE}ms`,
+  })
+  await victim.heard('ready')
+  const [pending, dead] = [await submit(1), await submit(0)]
+  await until('both are under way', () => unfinished(readWitness(place, victim.pid)).length === 2)
+
+  const busy = Promise.withResolvers<void>()
+  const worker = client.worker({ concurrency: 1, leaseTtl: `${LEASE}ms` }).handle('long', () => busy.promise)
+  const { id: long } = await client.submit('long', null)
+  worker.start()
+  await until('the only slot is taken', async () => (await client.get(long)).status === 'running')
+  await victim.kill()
+  const killedAt = Date.now()
+  await until('the task is pending again', async () => (await client.get(pending)).status === 'pending', 20_000)
+  await until('the one without retries is dead', async () => (await client.get(dead)).status === 'failed', 20_000)
+  const lostAt = (await client.history(pending)).find(({ move }) => move === 'lose-lease')!.at
+  report(`kill: with no slot free, pending again after ${lostAt - killedAt} ms`)
+  // One look more than with a free slot: a worker looks every two seconds when nothing wakes it.
+  expect(lostAt - killedAt).toBeLessThanOrEqual(LEASE + 2_000 + 1_000)
+  busy.resolve()
+  await client.close()
+})
+
 test('a store that completes a task before it has run is noticed', async () => {
   const { wrong } = await campaign({ kills: 3, processes: 2, backlog: 30, seed: 2, plant: 'complete-on-claim' })
   expect(wrong.some((sentence) => sentence.includes('no witness saw'))).toBe(true)

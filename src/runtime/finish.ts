@@ -1,11 +1,10 @@
-/** Writes how attempts ended: those of one tick as one commit, the odd one that meets a conflict by itself. */
+/** Writes how attempts ended, those of one tick together. What meets a conflict or a lost reply is read again, together too. */
 import { HoldfastError, isContactLost, isHoldfastError } from '../core/errors.ts'
-import type { MoveName } from '../core/machine.ts'
+import { hasOp, type MoveName } from '../core/machine.ts'
 import { applyChange, type Change, type TaskRecord } from '../core/task.ts'
 import type { Attempt } from './attempt.ts'
 import { pause } from './clock.ts'
-import type { Session } from './session.ts'
-import { settle } from './settle.ts'
+import { notFound, type Session } from './session.ts'
 
 export interface Ending {
   readonly attempt: Attempt
@@ -16,21 +15,42 @@ export interface Ending {
 /** Told once per ending: how to get the task after the move (seldom asked for), or why it could not be moved. */
 export type Ended = (ending: Ending, result: { task(): TaskRecord } | { readonly error: HoldfastError }) => void
 
+export interface FinisherHost {
+  readonly ended: Ended
+  /** Tasks that end so are not kept: they are removed instead of moved. */
+  discards(change: Change): boolean
+}
+
+/** An ending with the record to decide on: the one that was claimed, until it had to be read again. */
+interface Unwritten {
+  readonly ending: Ending
+  readonly task: TaskRecord
+  readonly tries: number
+  /** An earlier try may have been written without our knowing. */
+  readonly isUnclear: boolean
+}
+
+interface Decided extends Unwritten {
+  readonly change: Change
+}
+
 const MOST = 1_000
-const COMMITS_IN_FLIGHT = 2
-const RETRY_EVERY = 200
+const WRITES_IN_FLIGHT = 2
+const MOST_TRIES = 20
+const FIRST_WAIT = 50
+const LONGEST_WAIT = 2_000
 
 export class Finisher {
   readonly #session: Session
-  readonly #ended: Ended
-  #waiting: Ending[] = []
+  readonly #host: FinisherHost
+  #waiting: Unwritten[] = []
   #scheduled = false
   #inFlight = 0
   #pending = 0
 
-  constructor(session: Session, ended: Ended) {
+  constructor(session: Session, host: FinisherHost) {
     this.#session = session
-    this.#ended = ended
+    this.#host = host
   }
 
   /** Endings that are not yet known to be written. */
@@ -40,79 +60,118 @@ export class Finisher {
 
   push(ending: Ending): void {
     this.#pending++
-    this.#waiting.push(ending)
+    this.#waiting.push({ ending, task: ending.attempt.record, tries: 0, isUnclear: false })
     this.#schedule()
   }
 
   #schedule(): void {
-    if (this.#scheduled || this.#waiting.length === 0 || this.#inFlight >= COMMITS_IN_FLIGHT) return
+    if (this.#scheduled || this.#waiting.length === 0 || this.#inFlight >= WRITES_IN_FLIGHT) return
     this.#scheduled = true
     setImmediate(() => {
       this.#scheduled = false
-      void this.#commit(this.#waiting.splice(0, MOST))
+      this.#inFlight++
+      void this.#write(this.#waiting.splice(0, MOST)).finally(() => {
+        this.#inFlight--
+        this.#schedule()
+      })
       this.#schedule()
     })
   }
 
-  async #commit(endings: readonly Ending[]): Promise<void> {
-    this.#inFlight++
-    try {
-      await this.#commitTogether(endings)
-    } finally {
-      this.#inFlight--
-      this.#schedule()
-    }
+  async #write(turn: readonly Unwritten[]): Promise<void> {
+    const decided = this.#decide(turn)
+    const kept = decided.filter(({ change }) => !this.#host.discards(change))
+    const discarded = decided.length === kept.length ? [] : decided.filter(({ change }) => this.#host.discards(change))
+    await Promise.all([
+      this.#send(kept, (some) => this.#session.store.commit(some.map(({ change }) => change))),
+      this.#send(discarded, (some) =>
+        this.#session.store.remove(some.map(({ change: { id, revision } }) => ({ id, revision, endKey: false }))),
+      ),
+    ])
   }
 
-  async #commitTogether(endings: readonly Ending[]): Promise<void> {
-    const changes: Change[] = []
-    const decided: Ending[] = []
-    for (const ending of endings) {
+  #decide(turn: readonly Unwritten[]): Decided[] {
+    const decided: Decided[] = []
+    for (const unwritten of turn) {
       try {
-        changes.push(ending.decide(ending.attempt.record))
-        decided.push(ending)
+        decided.push({ ...unwritten, change: unwritten.ending.decide(unwritten.task) })
       } catch (error) {
-        this.#end(ending, { error: asHoldfastError(error) })
+        this.#end(unwritten.ending, { error: asHoldfastError(error) })
       }
     }
+    return decided
+  }
+
+  async #send(
+    some: readonly Decided[],
+    write: (some: readonly Decided[]) => Promise<readonly string[]>,
+  ): Promise<void> {
+    if (some.length === 0) return
     try {
-      const committed = await this.#session.store.commit(changes)
-      for (const [i, result] of committed.entries()) {
-        const ending = decided[i]!
-        if (result !== 'written') void this.#alone(ending)
-        else this.#written(ending, changes[i]!)
+      const results = await write(some)
+      const again: Unwritten[] = []
+      for (const [i, result] of results.entries()) {
+        const one = some[i]!
+        if (result === 'conflict') again.push({ ...one, tries: one.tries + 1 })
+        else if (result === 'gone') this.#gone(one)
+        else this.#written(one)
       }
-    } catch {
-      // Whatever it was, one bad ending must not hold up the others: each goes on by itself.
-      for (const ending of decided) void this.#alone(ending)
+      await this.#readAgain(again)
+    } catch (error) {
+      if (isContactLost(error)) await this.#afterOutage(some)
+      else if (some.length === 1) this.#end(some[0]!.ending, { error: asHoldfastError(error) })
+      // One bad ending must not hold up the others.
+      else for (const one of some) await this.#send([one], write)
     }
   }
 
-  #written(ending: Ending, change: Change): void {
-    const { record } = ending.attempt
-    this.#session.events.moved(record, change)
-    this.#end(ending, { task: () => applyChange(record, change) })
+  /** However long it takes: the answer is in the store, and the lease may still be ours. */
+  async #afterOutage(some: readonly Unwritten[]): Promise<void> {
+    const { clock, random } = this.#session
+    const waited = Math.min(FIRST_WAIT * 2 ** some[0]!.tries, LONGEST_WAIT)
+    await pause(clock, waited * (0.5 + random()))
+    await this.#readAgain(some.map((one) => ({ ...one, tries: one.tries + 1, isUnclear: true })))
   }
 
-  /** Until it is written, or somebody else has the task, or the attempt's lease is long gone. */
-  async #alone(ending: Ending): Promise<void> {
-    const { attempt, moves, decide } = ending
-    for (;;) {
-      try {
-        const task = await settle(this.#session, attempt.record, { op: attempt.token, moves, decide })
-        return this.#end(ending, { task: () => task })
-      } catch (error) {
-        if (!isContactLost(error)) return this.#end(ending, { error: asHoldfastError(error) })
-        await pause(this.#session.clock, RETRY_EVERY * (0.5 + this.#session.random()))
+  async #readAgain(some: readonly Unwritten[]): Promise<void> {
+    if (some.length === 0) return
+    try {
+      const fresh = await this.#session.store.get(some.map(({ ending }) => ending.attempt.record.id))
+      const again: Unwritten[] = []
+      for (const [i, task] of fresh.entries()) {
+        const one = some[i]!
+        const { ending } = one
+        if (task === null) this.#gone(one)
+        else if (hasOp(task, ending.attempt.token, ending.moves)) this.#end(ending, { task: () => task })
+        else if (one.tries > MOST_TRIES && !one.isUnclear) this.#end(ending, { error: tooManyConflicts(task.id) })
+        else again.push({ ...one, task })
       }
+      if (again.length > 0) await this.#write(again)
+    } catch (error) {
+      if (isContactLost(error)) await this.#afterOutage(some)
+      else for (const { ending } of some) this.#end(ending, { error: asHoldfastError(error) })
     }
+  }
+
+  #written({ ending, task, change }: Decided): void {
+    this.#session.events.moved(task, change)
+    this.#end(ending, { task: () => applyChange(task, change) })
+  }
+
+  /** Removed: by an earlier try of ours whose reply was lost, or by somebody else. */
+  #gone(one: Unwritten): void {
+    const { ending, task, isUnclear } = one
+    this.#end(ending, isUnclear ? { task: () => task } : { error: notFound(task.id) })
   }
 
   #end(ending: Ending, result: Parameters<Ended>[1]): void {
     this.#pending--
-    this.#ended(ending, result)
+    this.#host.ended(ending, result)
   }
 }
+
+const tooManyConflicts = (id: string): HoldfastError =>
+  new HoldfastError('STORE_CONFLICT', `task ${id} changed under every one of ${MOST_TRIES} tries`, { id })
 
 const asHoldfastError = (error: unknown): HoldfastError =>
   isHoldfastError(error)

@@ -28,13 +28,16 @@ interface QueueState {
   readonly name: string
   /** Monotonic: no look before then, unless woken. */
   restUntil: number
+  /** Looks under way: a second one beside the first only while there is plenty. */
+  looks: number
+  isFull: boolean
+  /** Counts wake-ups: one that comes during a look may be news to it. */
+  wakes: number
 }
 
 /** Errors after which looking again is pointless. */
 const FATAL = ['STORE_IDENTITY_CHANGED', 'STORE_CORRUPT', 'SCHEMA_NEWER', 'STORE_CLOSED'] as const
 const PAUSES_EVERY = 2_000
-/** As `restUntil`: a look is under way. */
-const LOOKING = Number.POSITIVE_INFINITY
 const FIRST_WAIT = 100
 /** How soon to look again for what is overdue but may not be moved yet. */
 const LEFT_ALONE = 100
@@ -47,8 +50,10 @@ export class Intake {
   readonly #states: QueueState[]
   #turn = 0
   #stopped = false
-  #loop: Promise<void> | null = null
-  #ring: (() => void) | null = null
+  #loops: readonly Promise<void>[] = []
+  readonly #rings = new Set<() => void>()
+  /** How many tasks the looks under way may bring. */
+  #asked = 0
   #unsubscribe: Cancel = () => {}
   #pausesReadAt = Number.NEGATIVE_INFINITY
   #lookedAt = Number.NEGATIVE_INFINITY
@@ -62,12 +67,12 @@ export class Intake {
     this.#session = session
     this.#pauses = pauses
     this.#host = host
-    this.#states = host.queues.map((name) => ({ name, restUntil: 0 }))
+    this.#states = host.queues.map((name) => ({ name, restUntil: 0, looks: 0, isFull: false, wakes: 0 }))
   }
 
   start(): void {
     this.#unsubscribe = this.#session.store.wake((queues) => this.#wake(queues))
-    this.#loop = this.#run()
+    this.#loops = Array.from({ length: this.#session.store.claimsAtOnce }, () => this.#run())
   }
 
   /** Resolves when no look is under way; what it found has been delivered. */
@@ -75,24 +80,28 @@ export class Intake {
     this.#stopped = true
     this.#unsubscribe()
     this.nudge()
-    await this.#loop
+    await Promise.all(this.#loops)
   }
 
   /** There is room again. */
   nudge(): void {
-    this.#ring?.()
+    for (const ring of this.#rings) ring()
   }
 
   /** No queue is worth looking at before its time, and none is being looked at. */
   get isResting(): boolean {
     const now = this.#session.clock.mono()
     return this.#states.every(
-      ({ name, restUntil }) => (restUntil > now && restUntil !== LOOKING) || this.#pauses.isPaused(name),
+      ({ name, restUntil, looks }) => looks === 0 && (restUntil > now || this.#pauses.isPaused(name)),
     )
   }
 
   #wake(queues: readonly string[] | null): void {
-    for (const state of this.#states) if (queues === null || queues.includes(state.name)) state.restUntil = 0
+    for (const state of this.#states) {
+      if (queues !== null && !queues.includes(state.name)) continue
+      state.restUntil = 0
+      state.wakes++
+    }
     this.nudge()
   }
 
@@ -101,7 +110,7 @@ export class Intake {
       try {
         await this.#readPauses()
         await this.#releaseUnclear()
-        const limit = this.#host.room()
+        const limit = this.#host.room() - this.#asked
         const state = limit > 0 ? this.#nextQueue() : null
         if (state === null) {
           if (this.isResting) this.#host.foundNothing()
@@ -119,31 +128,31 @@ export class Intake {
     const { clock, time } = this.#session
     const { workerId, leaseTtl, pollInterval } = this.#host
     const op = newOp()
-    state.restUntil = LOOKING // a wake-up during the look sets it back to 0
+    const { wakes } = state
+    state.looks++
+    this.#asked += limit
     try {
       const askedAt = clock.mono()
       const takeLeases = askedAt - this.#contactSince >= leaseTtl
       this.#lookedAt = askedAt
-      const found = await look(this.#session, {
-        queue: state.name,
-        types: this.#host.types(),
-        limit,
-        workerId,
-        leaseTtl,
-        op,
-        takeLeases,
+      const want = { queue: state.name, types: this.#host.types(), limit, workerId, leaseTtl, op, takeLeases }
+      const found = await look(this.#session, want).finally(() => {
+        this.#asked -= limit
       })
       this.#failures = 0
+      state.isFull = found.leased.length === limit
       this.#host.deliver(found.leased, askedAt)
-      if (state.restUntil === 0) return
+      if (state.wakes !== wakes) return
       const soonest = found.leftAlone > 0 ? LEFT_ALONE : 0
       const next =
         found.next === null ? pollInterval : Math.min(Math.max(soonest, found.next - time.now()), pollInterval)
-      state.restUntil = found.leased.length === limit || found.moreDue ? 0 : clock.mono() + next
+      state.restUntil = state.isFull || found.moreDue ? 0 : clock.mono() + next
     } catch (error) {
       state.restUntil = 0
       if (isContactLost(error)) this.#unclear.push(op)
       throw error
+    } finally {
+      state.looks--
     }
   }
 
@@ -166,7 +175,7 @@ export class Intake {
     const now = this.#session.clock.mono()
     for (let i = 0; i < this.#states.length; i++) {
       const state = this.#states[(this.#turn + i) % this.#states.length]!
-      if (state.restUntil > now || this.#pauses.isPaused(state.name)) continue
+      if (state.restUntil > now || (state.looks > 0 && !state.isFull) || this.#pauses.isPaused(state.name)) continue
       this.#turn = (this.#turn + i + 1) % this.#states.length
       return state
     }
@@ -177,19 +186,22 @@ export class Intake {
     const now = this.#session.clock.mono()
     const { pollInterval } = this.#host
     let soonest = Math.min(PAUSES_EVERY, pollInterval)
-    for (const { name, restUntil } of this.#states)
-      if (!this.#pauses.isPaused(name)) soonest = Math.min(soonest, restUntil - now)
+    for (const { name, restUntil, looks } of this.#states) {
+      if (looks === 0 && !this.#pauses.isPaused(name)) soonest = Math.min(soonest, restUntil - now)
+    }
     return Math.max(0, soonest)
   }
 
   #rest(delay: number): Promise<void> {
     if (this.#stopped) return Promise.resolve()
     return new Promise((done) => {
-      const cancel = this.#session.clock.after(delay, done)
-      this.#ring = () => {
+      const ring = (): void => {
         cancel()
+        this.#rings.delete(ring)
         done()
       }
+      const cancel = this.#session.clock.after(delay, ring)
+      this.#rings.add(ring)
     })
   }
 

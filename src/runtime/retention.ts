@@ -1,7 +1,7 @@
 /** Removing what has ended: by age, in small batches, or at once. */
 import { type Duration, parseDuration } from '../core/durations.ts'
 import { HoldfastError } from '../core/errors.ts'
-import type { Instant, TaskRecord, TaskStatus } from '../core/task.ts'
+import type { Change, Instant, TaskStatus } from '../core/task.ts'
 import { isTerminal, TERMINAL_STATUSES } from '../core/task.ts'
 import type { Cancel } from './clock.ts'
 import type { Session } from './session.ts'
@@ -47,7 +47,6 @@ export class Retention {
   readonly #keep: ReadonlyMap<TaskStatus, number>
   #cancel: Cancel = () => {}
   #users = 0
-  #ended: TaskRecord[] = []
 
   constructor(session: Session, options: RetentionOptions) {
     this.#session = session
@@ -67,18 +66,9 @@ export class Retention {
     if (--this.#users === 0) this.#cancel()
   }
 
-  /** A task has just ended here: remove it if its kind is not kept at all. */
-  ended(task: TaskRecord): void {
-    if (!isTerminal(task.status) || this.#keep.get(task.status) !== 0) return
-    if (this.#ended.push(task) === 1) setImmediate(() => void this.#removeEnded())
-  }
-
-  async #removeEnded(): Promise<void> {
-    const ended = this.#ended
-    this.#ended = []
-    await this.#session.store
-      .remove(ended.map(({ id, revision }) => ({ id, revision, endKey: false })))
-      .catch((error: unknown) => this.#complain(error))
+  /** Tasks that end so are not kept at all: the worker removes them instead of moving them. */
+  discards({ set: { status } }: Change): boolean {
+    return status !== undefined && isTerminal(status) && this.#keep.get(status) === 0
   }
 
   #schedule(delay: number): void {

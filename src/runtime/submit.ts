@@ -1,6 +1,5 @@
 /** From a caller's words to a stored task: check, build, insert, and recognise our own earlier write. */
 import { createHash } from 'node:crypto'
-import { uuidv7 } from 'uuidv7'
 import { HoldfastError, isContactLost, isHoldfastError } from '../core/errors.ts'
 import { keySubject } from '../core/idempotency.ts'
 import { encodePayload, type Payload } from '../core/payload.ts'
@@ -10,6 +9,7 @@ import type { TaskRecord } from '../core/task.ts'
 import type { Inserted, Insertion } from '../store/store.ts'
 import { Batch } from './batch.ts'
 import { checkSchema, type TaskDefinition } from './definition.ts'
+import { newId } from './ids.ts'
 import type { Queues } from './queues.ts'
 import { newOp, type Session } from './session.ts'
 import { withPatience } from './settle.ts'
@@ -31,8 +31,10 @@ export interface SubmitItem {
 }
 
 /** Tasks in one insert: enough to share a transaction, few enough to leave the store free for others. */
-const CHUNK = 1_000
-const CHUNKS_IN_FLIGHT = 3
+const CHUNK = 250
+const CHUNKS_IN_FLIGHT = 4
+/** Single submits that share a batch. */
+const MOST_TOGETHER = 1_000
 
 export class Submitter {
   readonly #session: Session
@@ -42,7 +44,7 @@ export class Submitter {
   constructor(session: Session, queues: Queues) {
     this.#session = session
     this.#queues = queues
-    this.#batch = new Batch((insertions) => this.#insert(insertions), CHUNK)
+    this.#batch = new Batch((insertions) => this.#insert(insertions), MOST_TOGETHER)
   }
 
   async one(item: SubmitItem): Promise<Task> {
@@ -151,7 +153,7 @@ export class Submitter {
     const payload = encodePayload(input, 'input', maxPayload)
     const { task, key } = newSubmission(definition.type, payload, options, {
       now: time.now(),
-      id: uuidv7(),
+      id: newId(),
       op,
       by: name,
     })

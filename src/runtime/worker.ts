@@ -25,10 +25,10 @@ interface Registered {
 }
 
 /** Tasks in one claim. */
-const LARGEST_CLAIM = 500
+const LARGEST_CLAIM = 1_000
 /** Fetch ahead what would be started in this many milliseconds: modest, so that other workers find work too. */
 const AHEAD = 250
-const MOST_AHEAD = 1_000
+const MOST_AHEAD = 2_000
 const A_SECOND = 1_000
 /** Endings not yet written before no more are started. */
 const MOST_UNWRITTEN = 4_000
@@ -68,7 +68,10 @@ export class Worker {
     this.#starts = new RecentRate(() => session.clock.mono())
     this.#deadlines = new Deadlines(session.clock, this.#running, (attempt) => this.#timeOut(attempt))
     this.#heartbeat = new Heartbeat(session, leaseTtl, concurrency + MOST_AHEAD + MOST_UNWRITTEN)
-    this.#finisher = new Finisher(session, (ending, result) => this.#ended(ending, result))
+    this.#finisher = new Finisher(session, {
+      ended: (ending, result) => this.#ended(ending, result),
+      discards: (change) => retention?.discards(change) ?? false,
+    })
     this.#host = {
       client,
       workerId: this.id,
@@ -317,7 +320,7 @@ export class Worker {
       this.#session.logger.warn(`the result of task ${attempt.record.id} was not written: ${result.error.message}`, {
         code: result.error.code,
       })
-    } else this.#retention?.ended(result.task())
+    }
     if (this.#settings.hooks.onTaskEnd) {
       const after = 'error' in result ? attempt.task : new Task(result.task())
       this.#call(() => this.#settings.hooks.onTaskEnd?.(after, 'error' in result ? result.error : null))

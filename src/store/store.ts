@@ -161,6 +161,8 @@ export interface Store {
   readonly address: string
   /** Shortest lease that is sensible here, and the default. */
   readonly leaseTtl: number
+  /** How many claims at once by one worker are worth while: more than one hides the way to a server and back. */
+  readonly claimsAtOnce: number
 
   now(): Promise<{ readonly at: Instant; readonly uncertainty: number }>
   /** Atomic per task: task and key, or neither. Any status is accepted, as it comes. */

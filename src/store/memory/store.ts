@@ -40,6 +40,7 @@ class MemoryStore implements Store {
   readonly capabilities: ReadonlySet<Capability> = new Set<Capability>(['exact-order', 'host-clock'])
   readonly address = 'memory:'
   readonly leaseTtl = 5_000
+  readonly claimsAtOnce = 1
   readonly #wall: () => Instant
   /** null: closed. */
   #kept: Kept | null = { tasks: new Map(), keys: new Map(), documents: new Map() }

@@ -1,6 +1,6 @@
 /** Connections: the driver, loaded on first use; a pool with deadlines; rows as arrays with numbers as numbers. */
 import type { Client, ClientConfig, Pool, PoolClient, PoolConfig } from 'pg'
-import { HoldfastError } from '../../core/errors.ts'
+import { HoldfastError, isHoldfastError } from '../../core/errors.ts'
 import { asHoldfastError, mayRepeat } from './errors.ts'
 
 export type Value = string | number | boolean | null | readonly (string | number | boolean | null)[]
@@ -11,11 +11,6 @@ export interface Executor {
   query(text: string, values: readonly Value[]): Promise<PgRow[]>
   /** Several statements without values. */
   script(text: string): Promise<void>
-}
-
-/** The least that a transaction of the caller's must be able to do: a pg client does, and so does a wrapper of any other. */
-export interface QueryFunction {
-  query(text: string, values: unknown[]): Promise<{ readonly rows: readonly object[] }>
 }
 
 type Driver = typeof import('pg')
@@ -51,17 +46,44 @@ export interface Deadlines {
   readonly query: number
 }
 
-export const DEADLINES: Deadlines = { connect: 5_000, query: 15_000 }
+/** How connections are used, whoever made them. */
+export interface Manners {
+  /** Named statements. Without them nothing is left behind on a connection: behind PgBouncer it is not ours alone. */
+  readonly prepare: boolean
+  readonly deadlines: Deadlines
+}
 
-export const connectionConfig = (url: string, name: string): ClientConfig => ({
-  connectionString: url,
+const KEEP_ALIVE_AFTER = 10_000
+
+/** `from` says where: an address, or the settings of a pool. */
+export const connectionConfig = (from: ClientConfig, name: string, { prepare, deadlines }: Manners): ClientConfig => ({
+  ...from,
   application_name: name,
-  connectionTimeoutMillis: DEADLINES.connect,
+  connectionTimeoutMillis: deadlines.connect,
+  query_timeout: deadlines.query,
   // The server gives up first; the client's own deadline is for a server that does not answer at all.
-  statement_timeout: DEADLINES.query - 2_000,
-  query_timeout: DEADLINES.query,
+  ...(prepare ? { statement_timeout: Math.ceil(deadlines.query * 0.9) } : null),
   keepAlive: true,
+  keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER,
 })
+
+/**
+ * Whatever role and database have as defaults: an acknowledged write is on disk, claims do not fail because others claim,
+ * names mean what they say, plans are not compiled for a millisecond's work, and a process that stops in the middle of a
+ * transaction does not hold its locks for ever.
+ */
+const SESSION = `
+  select pg_catalog.set_config('synchronous_commit', case pg_catalog.current_setting('synchronous_commit')
+      when 'off' then 'on' else pg_catalog.current_setting('synchronous_commit') end, false),
+    pg_catalog.set_config('default_transaction_isolation', 'read committed', false),
+    pg_catalog.set_config('search_path', 'pg_catalog', false),
+    pg_catalog.set_config('jit', 'off', false),
+    pg_catalog.set_config('idle_in_transaction_session_timeout', '30s', false)`
+
+/** Once per connection of ours. Behind PgBouncer the session is somebody else's too, and stays as it is. */
+export const prepareSession = async (client: Client | PoolClient, { prepare }: Manners): Promise<void> => {
+  if (prepare) await client.query(SESSION)
+}
 
 /** Statement names: the same text has the same name on every connection. */
 const names = new Map<string, string>()
@@ -76,17 +98,20 @@ const nameOf = (text: string): string => {
 }
 
 const REPEATS = 5
+const REPEAT_WITHIN = 20
+
+type Target = Pick<Client, 'query'> | Pool
 
 /** Runs statements on a client or a pool of the driver's. */
-export const executorOf = (target: Pool | PoolClient | Client, options: { readonly prepare: boolean }): Executor => ({
+export const executorOf = (target: Target, { prepare, deadlines }: Manners): Executor => ({
   async query(text, values) {
     const config = {
       text,
       values: values as unknown[],
       rowMode: 'array' as const,
       types,
-      query_timeout: DEADLINES.query,
-      ...(options.prepare && values.length > 0 ? { name: nameOf(text) } : null),
+      query_timeout: deadlines.query,
+      ...(prepare && values.length > 0 ? { name: nameOf(text) } : null),
     }
     const { rows } = await target.query(config)
     return rows as unknown as PgRow[]
@@ -96,47 +121,75 @@ export const executorOf = (target: Pool | PoolClient | Client, options: { readon
   },
 })
 
-/** The caller's own transaction, by its query function alone. */
-export const callersExecutor = (tx: QueryFunction): Executor => ({
-  async query(text, values) {
-    const { rows } = await tx.query(text, [...values])
-    return rows.map((row) => (Array.isArray(row) ? row : Object.values(row)) as PgRow)
-  },
-  script: () => Promise.reject(new HoldfastError('INTERNAL', "no scripts in the caller's transaction")),
+
+/** A pool of the caller's, with a deadline for getting one of its connections, which it may not have itself. */
+const withDeadline = (pool: Pool, { connect }: Deadlines): Pick<Pool, 'connect'> => ({
+  connect: () =>
+    new Promise<PoolClient>((done, failed) => {
+      let isLate = false
+      const timer = setTimeout(() => {
+        isLate = true
+        failed(new Error(`timeout: no connection of the pool became free within ${connect} ms`))
+      }, connect)
+      pool.connect().then((client) => {
+        clearTimeout(timer)
+        if (isLate) client.release()
+        else done(client)
+      }, failed)
+    }),
 })
 
+export interface ConnectionsOptions extends Manners {
+  readonly isOurs: boolean
+  /** Asked before anything is done: rejects when this is not the store that it was. */
+  readonly guard: Guard
+}
+
+export interface Guard {
+  readonly isDue: boolean
+  check(executor: Executor): Promise<void>
+}
+
+const ignore = (): void => {}
+
 export class Connections {
-  readonly pool: Pool
-  readonly prepare: boolean
+  readonly #pool: Pool
+  readonly #source: Pick<Pool, 'connect'>
   readonly #address: string
-  readonly #isOurs: boolean
+  readonly #options: ConnectionsOptions
   readonly #executor: Executor
   #underWay = 0
   #quiet: (() => void) | null = null
   #closing: Promise<void> | null = null
 
-  constructor(pool: Pool, address: string, options: { readonly prepare: boolean; readonly isOurs: boolean }) {
-    this.pool = pool
-    this.prepare = options.prepare
+  constructor(pool: Pool, address: string, options: ConnectionsOptions) {
+    this.#pool = pool
     this.#address = address
-    this.#isOurs = options.isOurs
-    this.#executor = executorOf(pool, options)
+    this.#options = options
+    this.#source = options.isOurs ? pool : withDeadline(pool, options.deadlines)
+    this.#executor = options.isOurs
+      ? executorOf(pool, options)
+      : { query: (text, values) => this.#once((executor) => executor.query(text, values)), script: refuseScript }
     // Without a listener an idle connection that breaks would end the process; the next query tells.
-    if (options.isOurs) pool.on('error', () => {})
+    pool.on('error', ignore)
   }
 
   static async open(
-    url: string,
-    options: { readonly prepare: boolean; readonly max: number },
-    verify: (client: PoolClient) => Promise<void>,
+    config: ClientConfig,
+    address: string,
+    options: Manners & { readonly max: number; readonly guard: Guard },
   ): Promise<Connections> {
     const { Pool: DriverPool } = await loadDriver()
-    const config: PoolConfig & { verify: (client: PoolClient, done: (error?: Error) => void) => void } = {
-      ...connectionConfig(url, 'holdfast'),
+    const verify = async (client: PoolClient): Promise<void> => {
+      await prepareSession(client, options)
+      await options.guard.check(executorOf(client, { ...options, prepare: false }))
+    }
+    const poolConfig: PoolConfig & { verify: (client: PoolClient, done: (error?: Error) => void) => void } = {
+      ...connectionConfig(config, 'holdfast', options),
       max: options.max,
       verify: (client, done) => void verify(client).then(() => done(), done),
     }
-    return new Connections(new DriverPool(config), withoutSecrets(url), { prepare: options.prepare, isOurs: true })
+    return new Connections(new DriverPool(poolConfig), address, { ...options, isOurs: true })
   }
 
   /** One statement, on any connection, by itself. */
@@ -145,10 +198,7 @@ export class Connections {
   }
 
   asExecutor(): Executor {
-    return {
-      query: (text, values) => this.query(text, values),
-      script: (text) => this.repeatable((executor) => executor.script(text)),
-    }
+    return { query: (text, values) => this.query(text, values), script: refuseScript }
   }
 
   /** Statements that are each a transaction by itself. */
@@ -165,7 +215,7 @@ export class Connections {
         await executor.query('commit', [])
         return result
       } catch (error) {
-        await executor.query('rollback', []).catch(() => {})
+        await executor.query('rollback', []).catch(ignore)
         throw error
       }
     })
@@ -173,28 +223,34 @@ export class Connections {
 
   /** On one connection, which is thrown away when anything went wrong on it. */
   onOne<T>(work: (executor: Executor) => Promise<T>): Promise<T> {
-    return this.#repeat(async () => {
-      const client = await this.pool.connect()
-      let isBroken = true
-      // A connection that breaks while it is ours is told by the query that was under way.
-      const ignore = (): void => {}
-      client.on('error', ignore)
-      try {
-        const result = await work(executorOf(client, { prepare: this.prepare }))
-        isBroken = false
-        return result
-      } finally {
-        client.off('error', ignore)
-        client.release(isBroken)
-      }
-    })
+    return this.#repeat(() => this.#once(work))
+  }
+
+  async #once<T>(work: (executor: Executor) => Promise<T>): Promise<T> {
+    const client = await this.#source.connect()
+    let isBroken = true
+    // A connection that breaks while it is ours is told by the query that was under way.
+    client.on('error', ignore)
+    try {
+      const result = await work(executorOf(client, this.#options))
+      isBroken = false
+      return result
+    } finally {
+      client.off('error', ignore)
+      client.release(isBroken)
+    }
   }
 
   async #repeat<T>(work: () => Promise<T>): Promise<T> {
     if (this.#closing !== null) throw new HoldfastError('STORE_CLOSED', `${this.#address} is closed`)
     this.#underWay++
     try {
+      if (this.#options.guard.isDue) await this.#tryRepeatedly(() => this.#options.guard.check(this.#executor))
       return await this.#tryRepeatedly(work)
+    } catch (error) {
+      // Tables that are gone were there when we connected.
+      if (isHoldfastError(error, 'STORE_NOT_FOUND')) await this.#options.guard.check(this.#executor)
+      throw error
     } finally {
       if (--this.#underWay === 0) this.#quiet?.()
     }
@@ -206,6 +262,8 @@ export class Connections {
         return await work()
       } catch (error) {
         if (!mayRepeat(error) || tries === REPEATS) throw asHoldfastError(error, this.#address)
+        // Two that were in each other's way should not meet again.
+        await new Promise((done) => setTimeout(done, Math.random() * REPEAT_WITHIN * tries))
       }
     }
   }
@@ -218,9 +276,13 @@ export class Connections {
 
   async #letGo(): Promise<void> {
     if (this.#underWay > 0) await new Promise<void>((done) => (this.#quiet = done))
-    if (this.#isOurs) await this.pool.end()
+    if (this.#options.isOurs) await this.#pool.end()
+    else this.#pool.off('error', ignore)
   }
 }
+
+const refuseScript = (): Promise<never> =>
+  Promise.reject(new HoldfastError('INTERNAL', 'a script needs a connection of its own'))
 
 export const withoutSecrets = (url: string): string => {
   try {

@@ -164,6 +164,7 @@ class PostgresStore implements Store {
   readonly capabilities: ReadonlySet<Capability> = new Set<Capability>(['exact-order', 'transactions', 'durable'])
   readonly address: string
   readonly leaseTtl = 5_000
+  readonly claimsAtOnce = 2
   readonly documents: Documents
   /** Only where the thread can open a connection like ours. */
   readonly keeper?: (options: KeeperOptions) => Keeper
@@ -174,7 +175,7 @@ class PostgresStore implements Store {
   readonly #committer: Committer
   readonly #wake: Wake
   #dueAskedAt = Number.NEGATIVE_INFINITY
-  #sweptAt = 0
+  #sweptAt = performance.now()
 
   constructor(
     connections: Connections,

@@ -10,7 +10,7 @@ import { fileIdentity, prepared } from './connection.ts'
 import { Tally } from './counts.ts'
 import { deleteDocument, getDocument, listDocuments, putDocument } from './documents.ts'
 import { asHoldfastError, isBusy } from './errors.ts'
-import { insertRow } from './insert.ts'
+import { insertPlain, insertRow } from './insert.ts'
 import type { ReadCall, WriteCall } from './protocol.ts'
 import { countRows, findKey, getRow, listStep } from './query.ts'
 import { writeMeta } from './schema.ts'
@@ -138,6 +138,8 @@ export class Engine {
         const now = ask.now ?? this.#clock.now()
         return ask.rows.map((row) => insertRow(db, row, now, this.#tally))
       }
+      case 'insert-plain':
+        return insertPlain(db, ask.cells, this.#tally)
       case 'claim':
         return claimRows(db, ask.want, ask.want.now ?? this.#clock.now(), this.#tally)
       case 'commit': {

@@ -28,6 +28,26 @@ const PUT_KEY =
   'on conflict (key) do update set task_id = excluded.task_id, hash = excluded.hash, expires_at = excluded.expires_at, exact = excluded.exact, orphan = 0'
 
 const STATUS_AT = 11
+const FRESH_WIDTH = FRESH_COLUMNS.split(', ').length
+
+/** null: all were created. */
+export const insertPlain = (db: DatabaseSync, cells: Row, tally: Tally): InsertedRow[] | null => {
+  const results: InsertedRow[] = []
+  let isAllCreated = true
+  for (let at = 0; at < cells.length; at += FRESH_WIDTH) {
+    const inserted = insertTask(db, cells.slice(at, at + FRESH_WIDTH), true, tally)
+    results.push(inserted)
+    isAllCreated &&= inserted === null
+  }
+  return isAllCreated ? null : results
+}
+
+const insertTask = (db: DatabaseSync, row: Row, fresh: boolean, tally: Tally): { readonly task: Row } | null => {
+  const { changes } = prepared(db, fresh ? INSERT_FRESH : INSERT_WHOLE).run(...row)
+  if (changes === 0) return { task: getRow(db, row[0] as string)! }
+  tally.add(row[1] as string, fresh ? 'pending' : (row[STATUS_AT] as string), 1)
+  return null
+}
 
 export const insertRow = (
   db: DatabaseSync,
@@ -39,9 +59,8 @@ export const insertRow = (
     const held = findKey(db, key.key)
     if (held !== null && keyIsLive(held.key, held.task !== null, now)) return held
   }
-  const { changes } = prepared(db, fresh ? INSERT_FRESH : INSERT_WHOLE).run(...row)
-  if (changes === 0) return { task: getRow(db, row[0] as string)! }
+  const clash = insertTask(db, row, fresh, tally)
+  if (clash !== null) return clash
   if (key !== null) prepared(db, PUT_KEY).run(key.key, key.taskId, key.hash, key.expiresAt, key.exact ? 1 : 0)
-  tally.add(row[1] as string, fresh ? 'pending' : (row[STATUS_AT] as string), 1)
   return null
 }

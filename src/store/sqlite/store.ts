@@ -84,6 +84,7 @@ class SqliteStore implements Store {
   ])
   readonly address: string
   readonly leaseTtl = 5_000
+  readonly claimsAtOnce = 1
   readonly #path: string
   readonly #identity: string
   readonly #thread: Worker
@@ -168,13 +169,28 @@ class SqliteStore implements Store {
   }
 
   async insert(insertions: readonly Insertion[], { tx, now }: InsertOptions): Promise<Inserted[]> {
-    const rows = insertions.map(encodeInsertion)
-    const inserted =
-      tx === undefined
-        ? await this.#ask<InsertedRow[]>({ call: 'insert', rows, now })
-        : insertInTransaction(tx as DatabaseSync, { path: this.#path, identity: this.#identity }, rows, now)
+    const inserting =
+      tx === undefined ? this.#insert(insertions, now) : this.#insertIn(tx as DatabaseSync, insertions, now)
+    // Before the reply: a claim that follows the insert on its way to the thread shares its transaction.
     this.#ring([...new Set(insertions.map(({ task }) => task.queue))])
-    return inserted.map(decodeInserted)
+    return inserting
+  }
+
+  async #insert(insertions: readonly Insertion[], now: Instant | null): Promise<Inserted[]> {
+    if (insertions.every(({ task, key }) => key === undefined && isFresh(task))) {
+      const cells: Row = []
+      for (const { task } of insertions) for (const cell of encodeFresh(task)) cells.push(cell)
+      const clashes = await this.#ask<InsertedRow[] | null>({ call: 'insert-plain', cells })
+      return clashes === null ? insertions.map((): Inserted => CREATED) : clashes.map(decodeInserted)
+    }
+    return (await this.#ask<InsertedRow[]>({ call: 'insert', rows: insertions.map(encodeInsertion), now })).map(
+      decodeInserted,
+    )
+  }
+
+  async #insertIn(tx: DatabaseSync, insertions: readonly Insertion[], now: Instant | null): Promise<Inserted[]> {
+    const own = { path: this.#path, identity: this.#identity }
+    return insertInTransaction(tx, own, insertions.map(encodeInsertion), now).map(decodeInserted)
   }
 
   async claim(want: Want): Promise<Look> {
@@ -276,8 +292,10 @@ const encodeInsertion = ({ task, key }: Insertion): InsertRow => {
   return { row: fresh ? encodeFresh(task) : encodeWhole(task), fresh, key: key ?? null }
 }
 
+const CREATED: Inserted = { outcome: 'created' }
+
 const decodeInserted = (inserted: InsertedRow): Inserted => {
-  if (inserted === null) return { outcome: 'created' }
+  if (inserted === null) return CREATED
   if ('key' in inserted)
     return { outcome: 'existing', key: inserted.key, task: inserted.task === null ? null : decodeWhole(inserted.task) }
   return { outcome: 'clash', task: decodeWhole(inserted.task) }

@@ -79,6 +79,12 @@ export const isInstance = <T>(value: unknown, kind: abstract new (...args: never
 export const isPermanent = (thrown: unknown): boolean =>
   isInstance(thrown, PermanentError) || (isInstance(thrown, Error) && read(thrown, 'name') === 'PermanentError')
 
+export const isReschedule = (thrown: unknown): thrown is RescheduleError =>
+  isInstance(thrown, RescheduleError) ||
+  (isInstance(thrown, Error) &&
+    read(thrown, 'name') === 'RescheduleError' &&
+    Number.isFinite((thrown as Partial<RescheduleError>).delay))
+
 const read = (thrown: unknown, field: 'name' | 'message' | 'stack'): string => {
   try {
     const value = (thrown as Record<string, unknown> | null | undefined)?.[field]

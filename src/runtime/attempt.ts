@@ -1,7 +1,7 @@
 /** One task, one attempt: a lease in hand, a handler, and how it ended. */
 import type { Duration } from '../core/durations.ts'
 import { HoldfastError } from '../core/errors.ts'
-import { isInstance, isPermanent, PermanentError, RescheduleError, type RescheduleOptions } from '../core/failure.ts'
+import { isPermanent, isReschedule, PermanentError, RescheduleError, type RescheduleOptions } from '../core/failure.ts'
 import { decodePayload, encodePayload, type Payload } from '../core/payload.ts'
 import { Task } from '../core/snapshot.ts'
 import type { TaskRecord } from '../core/task.ts'
@@ -155,13 +155,13 @@ export class Attempt implements TaskContext {
       done(outcome)
     }
     const returned = (value: unknown): void | Promise<void> => {
-      if (isInstance(value, RescheduleError)) return settled({ kind: 'reschedule', wish: value })
+      if (isReschedule(value)) return settled({ kind: 'reschedule', wish: value })
       if (definition.output === null) return settled(this.#completed(value))
       return this.#checked(definition, value).then(settled)
     }
     const threw = (error: unknown): void =>
       settled(
-        isInstance(error, RescheduleError)
+        isReschedule(error)
           ? { kind: 'reschedule', wish: error }
           : { kind: 'fail', error, permanent: isPermanent(error) },
       )

@@ -181,8 +181,8 @@ export class Worker {
       await this.#untilSettled(ABORT_GRACE)
       // What has not settled by now is left to lapse; what is being written is waited for.
       this.#running.clear()
-      while (this.#finisher.pending > 0 && this.#error === null)
-        await new Promise<void>((done) => this.#idle.push(done))
+      // Not for ever: once a lease's length has passed without contact, there is nothing left to save.
+      await this.#untilIdle(this.#settings.leaseTtl, () => this.#finisher.pending > 0 && this.#error === null)
       this.#unsubscribe()
       this.#deadlines.close()
       this.#cancelLetGo?.()
@@ -195,13 +195,23 @@ export class Worker {
   }
 
   #untilSettled(timeout: number): Promise<void> {
-    if (this.#running.size === 0) return Promise.resolve()
+    return this.#untilIdle(timeout, () => this.#running.size > 0)
+  }
+
+  /** While `isBusy`, at the most for `timeout`. */
+  #untilIdle(timeout: number, isBusy: () => boolean): Promise<void> {
+    if (!isBusy()) return Promise.resolve()
     return new Promise((done) => {
       const cancel = this.#session.clock.after(timeout, done)
-      this.#idle.push(() => {
+      const look = (): void => {
+        if (isBusy()) {
+          this.#idle.push(look)
+          return
+        }
         cancel()
         done()
-      })
+      }
+      this.#idle.push(look)
     })
   }
 

@@ -52,6 +52,8 @@ const DAMAGES: Readonly<Record<string, (file: string, chance: Chance) => void>> 
   'a byte of the header': (file, chance) => overwrite(file, chance.between(0, 99), garbage(chance, 1)),
   'the whole header': (file, chance) => overwrite(file, 0, garbage(chance, 100)),
   'the whole first page': (file, chance) => overwrite(file, 0, garbage(chance, PAGE)),
+  // How many tables there are: with this at nought the file looks new.
+  'the list of tables': (file, chance) => overwrite(file, 103, Uint8Array.of(0, chance.between(0, 4))),
   'a page full of garbage': (file, chance) => overwrite(file, pageOf(chance, file), garbage(chance, PAGE)),
   'a page of zeros': (file, chance) => overwrite(file, pageOf(chance, file), new Uint8Array(PAGE)),
   'the head of a page': (file, chance) => overwrite(file, pageOf(chance, file), garbage(chance, 12)),
@@ -125,6 +127,10 @@ test('a damaged -wal loses at most what was in it, and the store stays the one i
   const { live } = await makeStore(place)
   const wal = readFileSync(`${live}-wal`)
   const outcomes: Record<string, number> = {}
+  const intact = join(place, 'intact.db')
+  copyFileSync(live, intact)
+  writeFileSync(`${intact}-wal`, wal)
+  expect(await attempt(intact)).toMatchObject({ code: null, created: false, tasks: TASKS })
   for (let i = 0; i < 20; i++) {
     const file = join(place, `wal-${i}.db`)
     copyFileSync(live, file)

@@ -13,7 +13,7 @@ cleanUp()
 const SUBMITS = 200
 
 const whyNoStrace = ((): string | null => {
-  const tried = spawnSync('strace', ['-f', '-e', 'trace=fsync', 'true'], { encoding: 'utf8' })
+  const tried = spawnSync(STRACE[0]!, ['-f', '-e', 'trace=fsync', 'true'], { encoding: 'utf8' })
   if (tried.error) return 'strace is not installed'
   return tried.status === 0 ? null : `strace is not permitted here: ${tried.stderr.trim()}`
 })()

@@ -1,6 +1,6 @@
 /** A disk that is full or read-only: STORE_FULL and STORE_READ_ONLY, nothing acknowledged lost, and work goes on when there is room. */
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, expect, test } from 'vitest'
@@ -26,6 +26,18 @@ if (whyNoDisk !== null) report(`full disk: skipped, because a small disk cannot 
 afterAll(() => {
   if (whyNoDisk === null) run('umount', '-l', disk)
 })
+
+/** To the last block. */
+const fillUp = (ballast: string): void => {
+  const opened = openSync(ballast, 'w')
+  try {
+    for (;;) writeSync(opened, Buffer.alloc(4_096))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+  } finally {
+    closeSync(opened)
+  }
+}
 
 const integrityOf = (file: string): unknown => {
   const db = new DatabaseSync(file)
@@ -118,9 +130,7 @@ test.skipIf(whyNoDisk !== null)('a new store on a full disk is STORE_FULL, and o
   const place = join(disk, 'new')
   mkdirSync(place)
   const ballast = join(disk, 'ballast')
-  writeFileSync(ballast, '')
-  // To the last block.
-  spawnSync('dd', ['if=/dev/zero', `of=${ballast}`, 'bs=4096'])
+  fillUp(ballast)
   const file = join(place, 'new.db')
   await expect(connect(`sqlite:${file}`, { logger: silentLogger })).rejects.toMatchObject({ code: 'STORE_FULL' })
   rmSync(ballast)

@@ -19,6 +19,8 @@ const PRIMARY: Readonly<Record<number, Code>> = {
 /** SQLite noticed that the file it has open is no longer the one at its path. */
 const READONLY_DBMOVED = 1032
 const IOERR_WRITE = 778
+/** What a damaged header or list of tables looks like when SQLite has no better code for it. */
+const DAMAGED = /unsupported file format|no such (table|index): holdfast_/
 
 const isSqliteError = (error: unknown): error is SqliteError =>
   error instanceof Error && typeof (error as Partial<SqliteError>).errcode === 'number'
@@ -48,7 +50,8 @@ export const asHoldfastError = (error: unknown, address: string): HoldfastError 
   )
 }
 
-const codeOf = ({ errcode }: SqliteError): Code => {
+const codeOf = ({ errcode, message }: SqliteError): Code => {
+  if (errcode === 1 && DAMAGED.test(message)) return 'STORE_CORRUPT'
   if (errcode === READONLY_DBMOVED) return 'STORE_IDENTITY_CHANGED'
   // A disk quota or RLIMIT shows as a failed write rather than as FULL.
   if (errcode === IOERR_WRITE) return 'STORE_FULL'

@@ -98,6 +98,7 @@ export const migrate = (db: DatabaseSync, identity: string): boolean => {
   db.exec('begin exclusive')
   try {
     const found = schemaVersion(db)
+    if (found === 0) mustBeSound(db)
     for (const sql of MIGRATIONS.slice(found)) db.exec(sql)
     writeMeta(db, 'schema_version', String(SCHEMA_VERSION))
     if (found === 0) writeMeta(db, 'identity', identity)
@@ -108,6 +109,12 @@ export const migrate = (db: DatabaseSync, identity: string): boolean => {
     if (db.isTransaction) db.exec('rollback')
     throw error
   }
+}
+
+/** A file whose list of tables is damaged looks as if it had none, and must not be taken for a new one. */
+const mustBeSound = (db: DatabaseSync): void => {
+  const verdict = Object.values(db.prepare('pragma quick_check(1)').get() ?? {})[0]
+  if (verdict !== 'ok') throw new HoldfastError('STORE_CORRUPT', `the file is damaged: ${verdict}`)
 }
 
 export const readMeta = (db: DatabaseSync, name: string): string | null =>

@@ -65,7 +65,12 @@ const openStore = async (address: string, options: ConnectOptions, logger: Logge
     case 'postgres':
     case 'postgresql': {
       const { openPostgres } = await import('./store/postgres/store.ts')
-      return openPostgres(address, { ...options.postgres, create: options.create ?? false })
+      return openPostgres(address, {
+        onWarning: (message) => logger.warn(message),
+        onCreated: () => logger.info(`made a new store in schema ${options.postgres?.schema ?? 'holdfast'}`),
+        ...options.postgres,
+        create: options.create ?? false,
+      })
     }
     default:
       throw new HoldfastError(

@@ -68,14 +68,18 @@ export const read = async (session: Session, id: string): Promise<TaskRecord> =>
 }
 
 const PATIENCE_TRIES = 5
+/** A store that does not answer has used up its own deadline by then: it is not asked five times over. */
+const PATIENCE = 10_000
 
 /** A call that may be repeated as it is, tried again while contact is lost: a few times, then the error is the caller's. */
 export const withPatience = async <T>(session: Session, call: () => Promise<T>): Promise<T> => {
+  const begun = session.clock.mono()
   for (let tries = 0; ; tries++) {
     try {
       return await call()
     } catch (error) {
-      if (!isContactLost(error) || tries === PATIENCE_TRIES - 1) throw error
+      const isOver = tries === PATIENCE_TRIES - 1 || session.clock.mono() - begun > PATIENCE
+      if (!isContactLost(error) || isOver) throw error
       await pause(session.clock, waitBefore(tries, session))
     }
   }

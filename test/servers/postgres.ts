@@ -1,6 +1,16 @@
 /** A real PostgreSQL for the tests: the binaries from npm (or a folder given), as root or not, on a free port. */
 import { type ChildProcess, spawnSync } from 'node:child_process'
-import { chmodSync, chownSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
@@ -58,22 +68,40 @@ const cleanEnvironment = (): NodeJS.ProcessEnv => {
   return { ...Object.fromEntries(kept), LC_ALL: 'C', TZ: 'UTC' }
 }
 
-export const startPostgres = async ({ native = fromNpm(), settings = {} }: PostgresServerOptions = {}): Promise<PostgresServer> => {
+export const startPostgres = async ({
+  native = fromNpm(),
+  settings = {},
+}: PostgresServerOptions = {}): Promise<PostgresServer> => {
   const programs = readableByAll(native)
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-pg-'))
   if (isRoot) chownSync(folder, NOBODY.uid, NOBODY.gid)
   chmodSync(folder, 0o700)
   const data = join(folder, 'data')
   const env = cleanEnvironment()
-  const made = spawnSync(join(programs, 'bin/initdb'), ['-D', data, '-U', 'postgres', '--auth=trust', '-E', 'UTF8', '--locale=C', '--no-sync'], { ...who, env, cwd: folder, encoding: 'utf8' })
+  const made = spawnSync(
+    join(programs, 'bin/initdb'),
+    ['-D', data, '-U', 'postgres', '--auth=trust', '-E', 'UTF8', '--locale=C', '--no-sync'],
+    { ...who, env, cwd: folder, encoding: 'utf8' },
+  )
   if (made.status !== 0) throw new Error(`initdb: ${made.stdout}${made.stderr}`)
   const port = await freePort()
-  const all = { listen_addresses: '127.0.0.1', port: String(port), unix_socket_directories: '', max_connections: '200', ...settings }
+  const all = {
+    listen_addresses: '127.0.0.1',
+    port: String(port),
+    unix_socket_directories: '',
+    max_connections: '200',
+    ...settings,
+  }
   const args = ['-D', data, ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])]
   let child: ChildProcess
 
   const start = async (): Promise<void> => {
-    child = spawn(...tied(join(programs, 'bin/postgres'), args), { ...who, env, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] })
+    child = spawn(...tied(join(programs, 'bin/postgres'), args), {
+      ...who,
+      env,
+      cwd: folder,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
     await untilSays(child, /ready to accept connections/)
   }
   const stop = async (mode: 'fast' | 'immediate' = 'fast'): Promise<void> => {

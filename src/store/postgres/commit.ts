@@ -163,18 +163,23 @@ export class Committer {
     const rows = await this.#connections.query(
       `with gone as (
         delete from ${this.#schema}.task t using unnest($1::uuid[], $2::integer[], $3::boolean[]) as r(id, was, end_key)
-        where t.id = r.id and t.revision = r.was returning t.id, t.idempotency_key, r.end_key
+        where t.id = r.id and t.revision = r.was returning t.id, r.was, t.idempotency_key, r.end_key
       ), ended as (
         delete from ${this.#schema}.key k using gone g where g.end_key and k.key = g.idempotency_key and k.task_id = g.id
       ), orphaned as (
         update ${this.#schema}.key k set orphan = true from gone g where not g.end_key and k.key = g.idempotency_key and k.task_id = g.id
-      ) select id from gone`,
+      ) select id, was from gone`,
       [removals.map(({ id }) => id), removals.map(({ revision }) => revision), removals.map(({ endKey }) => endKey)],
     )
-    const removed = new Set(rows.map(([id]) => id as string))
-    const missed = removals.filter(({ id }) => !removed.has(id)).map(({ id }) => id)
+    const removed = new Set(rows.map(([id, was]) => `${id} ${was}`))
+    const toCome = new Set(rows.map(([id]) => id as string))
+    const missed = removals.filter(({ id }) => !toCome.has(id)).map(({ id }) => id)
     const there = missed.length === 0 ? new Set<string>() : await this.#existing(missed)
-    return removals.map(({ id }): Removed => (removed.delete(id) ? 'removed' : there.has(id) ? 'conflict' : 'gone'))
+    return removals.map(({ id, revision }): Removed => {
+      if (!removed.delete(`${id} ${revision}`)) return toCome.has(id) || there.has(id) ? 'conflict' : 'gone'
+      toCome.delete(id)
+      return 'removed'
+    })
   }
 }
 

@@ -121,7 +121,6 @@ export const executorOf = (target: Target, { prepare, deadlines }: Manners): Exe
   },
 })
 
-
 /** A pool of the caller's, with a deadline for getting one of its connections, which it may not have itself. */
 const withDeadline = (pool: Pool, { connect }: Deadlines): Pick<Pool, 'connect'> => ({
   connect: () =>
@@ -249,7 +248,8 @@ export class Connections {
       return await this.#tryRepeatedly(work)
     } catch (error) {
       // Tables that are gone were there when we connected.
-      if (isHoldfastError(error, 'STORE_NOT_FOUND')) await this.#options.guard.check(this.#executor)
+      if (isHoldfastError(error, 'STORE_NOT_FOUND'))
+        await this.#tryRepeatedly(() => this.#options.guard.check(this.#executor))
       throw error
     } finally {
       if (--this.#underWay === 0) this.#quiet?.()

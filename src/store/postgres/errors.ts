@@ -16,6 +16,9 @@ const STATES: readonly (readonly [prefix: string, code: Code])[] = [
   ['3D000', 'STORE_NOT_FOUND'],
   ['XX001', 'STORE_CORRUPT'],
   ['XX002', 'STORE_CORRUPT'],
+  // A connection that others use too has forgotten our statements, or has theirs.
+  ['26000', 'INVALID_OPTION'],
+  ['42P05', 'INVALID_OPTION'],
   ['40', 'STORE_CONFLICT'],
   ['55P03', 'STORE_BUSY'],
   ['08', 'STORE_UNAVAILABLE'],
@@ -32,9 +35,11 @@ export const asHoldfastError = (error: unknown, address: string): HoldfastError 
   if (error instanceof HoldfastError) return error
   const { message, code } =
     error instanceof Error ? (error as DatabaseError) : { message: String(error), code: undefined }
+  const known = codeOf(code, message)
+  const advice = known === 'INVALID_OPTION' ? ': behind PgBouncer in transaction mode connect with prepare: false' : ''
   return new HoldfastError(
-    codeOf(code, message),
-    `${address}: ${message}${code === undefined ? '' : ` (${code})`}`,
+    known,
+    `${address}: ${message}${code === undefined ? '' : ` (${code})`}${advice}`,
     code === undefined ? {} : { sqlState: code },
     error,
   )
@@ -43,6 +48,7 @@ export const asHoldfastError = (error: unknown, address: string): HoldfastError 
 const codeOf = (code: string | undefined, message: string): Code => {
   const known = code === undefined ? undefined : STATES.find(([prefix]) => code.startsWith(prefix))
   if (known !== undefined) return known[1]
+  if (/after calling end/.test(message)) return 'STORE_CLOSED'
   return LOST.test(`${code ?? ''} ${message}`) ? 'STORE_UNAVAILABLE' : 'INTERNAL'
 }
 

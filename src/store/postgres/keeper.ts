@@ -2,10 +2,15 @@
 import { Worker } from 'node:worker_threads'
 import type { ClientConfig } from 'pg'
 import type { HeldLease, Keeper, KeeperOptions, KeeperReport } from '../store.ts'
+import type { Manners } from './connection.ts'
 
-export interface KeeperThreadData {
+export interface KeeperPlace {
   readonly config: ClientConfig
   readonly schema: string
+  readonly manners: Manners
+}
+
+export interface KeeperThreadData extends KeeperPlace {
   readonly board: SharedArrayBuffer
   readonly leaseTtl: number
   readonly every: number
@@ -21,14 +26,10 @@ export interface FromKeeper {
   readonly renewedAt: number
 }
 
-export const startKeeper = (
-  config: ClientConfig,
-  schema: string,
-  { board, leaseTtl, every, report }: KeeperOptions,
-): Keeper => {
+export const startKeeper = (place: KeeperPlace, { board, leaseTtl, every, report }: KeeperOptions): Keeper => {
   // Beside this file, with its own ending: .ts in a checkout, .js in the package.
   const module = new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js', import.meta.url)
-  const data: KeeperThreadData = { config, schema, board: board.memory, leaseTtl, every }
+  const data: KeeperThreadData = { ...place, board: board.memory, leaseTtl, every }
   const thread = new Worker(module, { workerData: data, name: 'holdfast-postgres' })
   thread.on('message', ({ results, renewedAt }: FromKeeper) => report(results, renewedAt))
   // A thread that fails renews nothing: the holders' own deadlines tell them.

@@ -28,7 +28,7 @@ export const findKeys = async (
   lock = '',
 ): Promise<{ key: KeyRecord; task: TaskRecord | null }[]> => {
   const columns = COLUMNS_WITH_HISTORY.split(', ')
-    .map((column) => `t.${column} as task_${column}`)
+    .map((column) => `t.${column} as of_task_${column}`)
     .join(', ')
   const rows = await executor.query(
     `select k.key, k.task_id, k.hash, k.expires_at, k.exact, ${columns} from ${schema}.key k left join ${schema}.task t on t.id = k.task_id where k.key = any($1::text[])${lock}`,

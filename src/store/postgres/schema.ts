@@ -80,20 +80,28 @@ export const schemaVersion = async (executor: Executor, schema: string): Promise
   return found
 }
 
-/** Ten processes may try at once: the lock lets one through, the others find it done. `executor` is one connection. */
-export const migrate = async (executor: Executor, schema: string, identity: string): Promise<void> => {
-  await executor.query('begin', [])
+/**
+ * Ten processes may try at once: the lock lets one through, the others find it done. `executor` is one connection. The
+ * version that it found.
+ */
+export const migrate = async (executor: Executor, schema: string, identity: string): Promise<number> => {
+  await executor.query('begin isolation level read committed', [])
   try {
     await executor.query(`select pg_advisory_xact_lock(hashtext('holdfast'), hashtext($1))`, [schema])
     const found = await schemaVersion(executor, schema)
     if (found < SCHEMA_VERSION) {
-      await executor.query(`create schema if not exists ${schema}`, [])
+      // Whoever queues up behind somebody's long transaction stops everybody who comes after.
+      await executor.query(`set local lock_timeout = '5s'`, [])
+      // Not `if not exists`, which asks for the right to make schemas even when there is nothing to make.
+      const [exists] = await executor.query('select to_regnamespace($1)::text', [schema])
+      if (exists?.[0] == null) await executor.query(`create schema ${schema}`, [])
       await executor.query(`create table if not exists ${schema}.meta (name text primary key, value text not null)`, [])
       for (const sql of migrations(schema).slice(found)) await executor.script(sql)
       await writeMeta(executor, schema, 'schema_version', String(SCHEMA_VERSION))
       if (found === 0) await writeMeta(executor, schema, 'identity', identity)
     }
     await executor.query('commit', [])
+    return found
   } catch (error) {
     await executor.query('rollback', []).catch(() => {})
     throw error

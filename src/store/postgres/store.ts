@@ -1,7 +1,6 @@
 /** PostgreSQL: the store for more than one machine. */
-import { randomUUID } from 'node:crypto'
-import type { ClientConfig, Pool, PoolClient } from 'pg'
-import { HoldfastError } from '../../core/errors.ts'
+import type { Pool } from 'pg'
+import type { Duration } from '../../core/durations.ts'
 import type { KeyRecord } from '../../core/idempotency.ts'
 import type { Change, Instant, TaskRecord } from '../../core/task.ts'
 import { decodeClaimed } from '../sql/claimed.ts'
@@ -27,23 +26,16 @@ import type {
 } from '../store.ts'
 import { CLOCK, type ClaimStatements, claimStatements, claimValues } from './claim.ts'
 import { Committer } from './commit.ts'
-import {
-  Connections,
-  callersExecutor,
-  connectionConfig,
-  type Executor,
-  executorOf,
-  type QueryFunction,
-  type Value,
-  withoutSecrets,
-} from './connection.ts'
+import { Connections, connectionConfig, type Executor, type Manners, type Value } from './connection.ts'
 import { postgresDocuments } from './documents.ts'
 import { asHoldfastError } from './errors.ts'
+import { IdentityGuard } from './identity.ts'
 import { insertKeyed, insertKeyless } from './insert.ts'
 import { startKeeper } from './keeper.ts'
+import { checkSchema, checkSettings, mannersOf, type Place, placeOf, prepareSchema } from './opening.ts'
 import { countTasks, findKeys, getTasks, listTasks } from './query.ts'
-import { migrate, readMeta, SCHEMA_VERSION, schemaVersion } from './schema.ts'
-import { Wake } from './wake.ts'
+import { joinTransaction } from './transaction.ts'
+import { NOTIFY, Wake } from './wake.ts'
 
 export interface PostgresOptions {
   /** The schema with Holdfast's tables. Default 'holdfast'. */
@@ -58,102 +50,42 @@ export interface PostgresOptions {
   readonly prepare?: boolean
   /** Connections of the pool. Default 6. */
   readonly max?: number
+  /** After this long without an answer a statement is given up. Default 15 s; connecting has at most 5 s. */
+  readonly queryTimeout?: Duration
   /** Your own pool, used instead of one of Holdfast's. It is not closed with the client. */
   readonly pool?: Pool
+  readonly onCreated?: () => void
+  /** Told when the server's settings endanger what is promised. */
+  readonly onWarning?: (message: string) => void
 }
 
 export const openPostgres = async (url: string | null, options: PostgresOptions = {}): Promise<Store> => {
   const schema = checkSchema(options.schema ?? 'holdfast')
-  const prepare = options.prepare ?? true
+  const manners = mannersOf(options)
+  const { pool, max = 6, listen = true } = options
+  const place = placeOf(url, pool)
   const guard = new IdentityGuard(schema)
-  const { pool } = options
   const connections = pool
-    ? new Connections(pool, addressOf(pool), { prepare, isOurs: false })
-    : await Connections.open(mustHaveUrl(url), { prepare, max: options.max ?? 6 }, (client) => guard.check(client))
+    ? new Connections(pool, place.address, { ...manners, isOurs: false, guard })
+    : await Connections.open(place.config, place.address, { ...manners, max, guard })
   try {
+    await checkSettings(connections, options)
     const identity = await prepareSchema(connections, schema, options)
-    guard.identity = identity
-    // A pool of the caller's may carry functions and sockets: then heartbeats come from the event loop.
-    const config = url === null ? null : connectionConfig(url, 'holdfast')
-    return new PostgresStore(
-      connections,
-      schema,
-      identity,
-      url === null ? addressOf(pool!) : withoutSecrets(url),
-      config,
-      options.listen ?? true,
-    )
+    guard.expect(identity)
+    return new PostgresStore({ connections, schema, identity, place, manners, listen })
   } catch (error) {
     await connections.close()
     throw error
   }
 }
 
-const SCHEMA_NAME = /^[a-z_][a-z0-9_]{0,62}$/
-
-const checkSchema = (schema: string): string => {
-  if (SCHEMA_NAME.test(schema)) return `"${schema}"`
-  throw new HoldfastError(
-    'INVALID_OPTION',
-    `schema: '${schema}' must be 1 to 63 characters of a-z 0-9 _, not beginning with a digit`,
-    { field: 'schema' },
-  )
-}
-
-const mustHaveUrl = (url: string | null): string => {
-  if (url !== null) return url
-  throw new HoldfastError('INVALID_OPTION', 'postgres needs an address or a pool', { field: 'url' })
-}
-
-const addressOf = (pool: Pool): string => {
-  const { host = 'localhost', port = 5432, database = '' } = pool.options
-  return `postgres://${host}:${port}/${database}`
-}
-
-/** A new connection may lead to another database than the last one did: it is asked before it is used. */
-class IdentityGuard {
-  readonly #schema: string
-  identity: string | null = null
-
-  constructor(schema: string) {
-    this.#schema = schema
-  }
-
-  async check(client: PoolClient): Promise<void> {
-    // An acknowledged write must be on disk, whatever the role or database says.
-    await client.query(
-      `select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'`,
-    )
-    if (this.identity === null) return
-    const executor = executorOf(client, { prepare: false })
-    const found =
-      (await schemaVersion(executor, this.#schema)) === 0 ? null : await readMeta(executor, this.#schema, 'identity')
-    if (found !== this.identity)
-      throw new HoldfastError('STORE_IDENTITY_CHANGED', 'the database now holds another Holdfast store, or none')
-  }
-}
-
-/** The identity of the store, once its schema is the one that this release knows. */
-const prepareSchema = async (connections: Connections, schema: string, options: PostgresOptions): Promise<string> => {
-  const found = await schemaVersion(connections.asExecutor(), schema)
-  if (found === 0 && !options.create) {
-    throw new HoldfastError(
-      'STORE_NOT_FOUND',
-      `there is no Holdfast store in schema ${schema}: run \`holdfast init URL\`, or connect with create: true`,
-    )
-  }
-  if (found < SCHEMA_VERSION) {
-    if (found > 0 && options.migrate === false) {
-      throw new HoldfastError(
-        'SCHEMA_OLDER',
-        `schema ${schema} has version ${found}, this release needs ${SCHEMA_VERSION}: run \`holdfast migrate URL\``,
-      )
-    }
-    await connections.onOne((executor) => migrate(executor, schema, randomUUID()))
-  }
-  const identity = await readMeta(connections.asExecutor(), schema, 'identity')
-  if (identity === null) throw new HoldfastError('STORE_CORRUPT', `schema ${schema} has no identity`)
-  return identity
+interface Opened {
+  readonly connections: Connections
+  readonly schema: string
+  readonly identity: string
+  readonly place: Place
+  readonly manners: Manners
+  readonly listen: boolean
 }
 
 /** Overdue tasks are asked for with every look that found too little, and otherwise this often. */
@@ -177,23 +109,21 @@ class PostgresStore implements Store {
   #dueAskedAt = Number.NEGATIVE_INFINITY
   #sweptAt = performance.now()
 
-  constructor(
-    connections: Connections,
-    schema: string,
-    identity: string,
-    address: string,
-    config: ClientConfig | null,
-    listen: boolean,
-  ) {
-    this.address = address
+  constructor({ connections, schema, identity, place, manners, listen }: Opened) {
+    this.address = place.address
     this.#connections = connections
     this.#schema = schema
     this.#identity = identity
     this.#statements = claimStatements(schema)
     this.#committer = new Committer(connections, schema)
     this.documents = postgresDocuments(connections, schema)
-    if (config !== null) this.keeper = (options) => startKeeper(config, schema, options)
-    this.#wake = new Wake(connections, `holdfast_${schema.replaceAll('"', '')}`, listen ? config : null)
+    const { portable } = place
+    if (portable !== null) this.keeper = (keeper) => startKeeper({ config: portable, schema, manners }, keeper)
+    this.#wake = new Wake(
+      connections,
+      `holdfast_${schema.replaceAll('"', '')}`,
+      listen ? connectionConfig(place.config, 'holdfast listen', manners) : null,
+    )
   }
 
   async now(): Promise<{ at: Instant; uncertainty: number }> {
@@ -203,7 +133,7 @@ class PostgresStore implements Store {
 
   async insert(insertions: readonly Insertion[], { tx, now }: InsertOptions): Promise<Inserted[]> {
     const queues = [...new Set(insertions.map(({ task }) => task.queue))]
-    if (tx !== undefined) return this.#insertInTransaction(tx as QueryFunction, insertions, now, queues)
+    if (tx !== undefined) return this.#insertInTransaction(tx, insertions, now, queues)
     const keyed = insertions.some(({ key }) => key !== undefined)
     const inserted = keyed
       ? await this.#connections.transaction((executor) => insertAll(executor, this.#schema, insertions, now))
@@ -220,26 +150,15 @@ class PostgresStore implements Store {
 
   /** The notice is part of the caller's transaction, so it comes when that commits. */
   async #insertInTransaction(
-    tx: QueryFunction,
+    tx: unknown,
     insertions: readonly Insertion[],
     now: Instant | null,
     queues: readonly string[],
   ): Promise<Inserted[]> {
-    if (typeof tx?.query !== 'function')
-      throw new HoldfastError(
-        'INVALID_OPTION',
-        'tx must be a pg client in a transaction, or have a query(text, values) function',
-        { field: 'tx' },
-      )
-    const executor = callersExecutor(tx)
     try {
-      const [identity] = await executor.query(`select value from ${this.#schema}.meta where name = 'identity'`, [])
-      if (identity?.[0] !== this.#identity)
-        throw new HoldfastError('INVALID_OPTION', `tx is a transaction on another database than this client's store`, {
-          field: 'tx',
-        })
+      const executor = await joinTransaction(tx, this.#schema, this.#identity)
       const inserted = await insertAll(executor, this.#schema, insertions, now)
-      for (const queue of queues) await executor.query('select pg_notify($1, $2)', [this.#wake.channel, queue])
+      for (const queue of queues) await executor.query(NOTIFY, [this.#wake.channel, queue])
       return inserted
     } catch (error) {
       throw asHoldfastError(error, this.address)

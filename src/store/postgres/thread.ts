@@ -6,26 +6,26 @@ import { LeaseBoard } from '../lease-board.ts'
 import { LeaseKeeper } from '../lease-keeper.ts'
 import type { Renewal, Renewed } from '../store.ts'
 import { renewedOf, renewStatement, renewValues } from './commit.ts'
-import { executorOf, loadDriver } from './connection.ts'
+import { connectionConfig, executorOf, loadDriver, type Manners, prepareSession } from './connection.ts'
 import type { FromKeeper, KeeperThreadData, ToKeeper } from './keeper.ts'
 
-const { config, schema, board, leaseTtl, every } = workerData as KeeperThreadData
+const { config, schema, board, leaseTtl, every, manners: usual } = workerData as KeeperThreadData
+/** A round that is not over when the next one is due has failed: better a new connection than a lost lease. */
+const deadline = Math.max(500, Math.min(every, usual.deadlines.query))
+const manners: Manners = { ...usual, deadlines: { connect: deadline, query: deadline } }
 const port = parentPort!
 let connected: Promise<Client> | null = null
 
 const connect = async (): Promise<Client> => {
   const { Client: DriverClient } = await loadDriver()
-  const client = new DriverClient({
-    ...config,
-    application_name: 'holdfast keeper',
-    query_timeout: Math.max(1_000, every),
-  })
+  const client = new DriverClient(connectionConfig(config, 'holdfast keeper', manners))
   const forget = (): void => {
     connected = null
   }
   client.on('error', forget)
   client.on('end', forget)
   await client.connect()
+  await prepareSession(client, manners)
   return client
 }
 
@@ -33,10 +33,7 @@ const renew = async (renewals: readonly Renewal[]): Promise<readonly Renewed[]> 
   connected ??= connect()
   const mine = connected
   try {
-    const rows = await executorOf(await mine, { prepare: false }).query(
-      renewStatement(schema),
-      renewValues(renewals, null),
-    )
+    const rows = await executorOf(await mine, manners).query(renewStatement(schema), renewValues(renewals, null))
     return renewedOf(renewals, rows)
   } catch (error) {
     // A connection that failed once is not asked again.

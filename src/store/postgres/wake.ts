@@ -12,8 +12,13 @@ interface Notice {
 
 /** At most one notice per queue in this time, from this process: NOTIFY takes a lock that all commits share. */
 const THROTTLE = 100
+/** A connection that only listens does not notice by itself that nobody is at the other end. */
+const ASK_EVERY = 20_000
 const FIRST_WAIT = 200
 const LONGEST_WAIT = 10_000
+
+/** As text, because some clients cannot read a result of type void. */
+export const NOTIFY = 'select pg_notify($1, $2)::text'
 
 export class Wake {
   readonly #connections: Connections
@@ -24,6 +29,7 @@ export class Wake {
   readonly #notified = new Map<string, Notice>()
   #client: Client | null = null
   #retry: NodeJS.Timeout | null = null
+  #asking: NodeJS.Timeout | null = null
   #failures = 0
   #closed = false
 
@@ -49,7 +55,7 @@ export class Wake {
   /** This process at once, the others by NOTIFY. */
   ring(queues: readonly string[]): void {
     for (const listener of this.#listeners) listener(queues)
-    if (this.#config !== null) for (const queue of queues) this.#notify(queue)
+    for (const queue of queues) this.#notify(queue)
   }
 
   #notify(queue: string): void {
@@ -69,26 +75,40 @@ export class Wake {
   }
 
   #send(queue: string): void {
-    this.#connections.query('select pg_notify($1, $2)', [this.#channel, queue]).catch(() => {})
+    this.#connections.query(NOTIFY, [this.#channel, queue]).catch(() => {})
   }
 
   async #listen(): Promise<void> {
-    if (this.#config === null || this.#client !== null || this.#closed) return
+    if (this.#config === null || this.#client !== null) return
+    const { Client: DriverClient } = await loadDriver()
+    // Meanwhile there may be nobody left to tell, or somebody else may have been quicker.
+    if (this.#client !== null || this.#closed || this.#listeners.size === 0) return
+    const client = new DriverClient(this.#config)
+    this.#client = client
+    client.on('error', () => this.#lost(client))
+    client.on('end', () => this.#lost(client))
+    client.on('notification', ({ payload }) => this.#tell(payload === undefined || payload === '' ? null : [payload]))
     try {
-      const { Client: DriverClient } = await loadDriver()
-      const client = new DriverClient({ ...this.#config, application_name: 'holdfast listen' })
-      this.#client = client
-      client.on('error', () => this.#lost(client))
-      client.on('end', () => this.#lost(client))
-      client.on('notification', ({ payload }) => this.#tell(payload === undefined || payload === '' ? null : [payload]))
       await client.connect()
       await client.query(`listen "${this.#channel}"`)
       // Whatever was notified while nobody listened is found by looking.
       if (this.#failures > 0) this.#tell(null)
       this.#failures = 0
+      this.#askNowAndThen(client)
     } catch {
-      this.#lost(this.#client)
+      this.#lost(client)
     }
+  }
+
+  #askNowAndThen(client: Client): void {
+    if (this.#client !== client) return
+    this.#asking = setTimeout(() => {
+      client.query('select 1').then(
+        () => this.#askNowAndThen(client),
+        () => this.#lost(client),
+      )
+    }, ASK_EVERY)
+    this.#asking.unref()
   }
 
   #tell(queues: readonly string[] | null): void {
@@ -98,6 +118,7 @@ export class Wake {
   #lost(client: Client | null): void {
     if (this.#client !== client || client === null) return
     this.#client = null
+    if (this.#asking) clearTimeout(this.#asking)
     client.end().catch(() => {})
     if (this.#closed || this.#listeners.size === 0 || this.#retry !== null) return
     const wait = Math.min(FIRST_WAIT * 2 ** this.#failures++, LONGEST_WAIT) * (0.5 + Math.random())
@@ -111,6 +132,7 @@ export class Wake {
   #hangUp(): void {
     const client = this.#client
     this.#client = null
+    if (this.#asking) clearTimeout(this.#asking)
     if (this.#retry) clearTimeout(this.#retry)
     this.#retry = null
     client?.end().catch(() => {})

@@ -1,0 +1,120 @@
+/** What happens before a store is used: where to connect, whether its promises can be kept there, and its tables. */
+import { randomUUID } from 'node:crypto'
+import type { ClientConfig, Pool } from 'pg'
+import { parseDuration } from '../../core/durations.ts'
+import { HoldfastError } from '../../core/errors.ts'
+import { type Connections, type Manners, withoutSecrets } from './connection.ts'
+import { migrate, readMeta, SCHEMA_VERSION, schemaVersion } from './schema.ts'
+import type { PostgresOptions } from './store.ts'
+
+export interface Place {
+  /** How to open one more connection there. */
+  readonly config: ClientConfig
+  /** The same for another thread; null where it cannot be sent there: a password that is a function, a socket. */
+  readonly portable: ClientConfig | null
+  /** Without secrets. */
+  readonly address: string
+}
+
+/** A pool of the caller's says where; else the address. */
+export const placeOf = (url: string | null, pool: Pool | undefined): Place => {
+  if (pool !== undefined) return placeOfPool(pool)
+  if (url === null) throw new HoldfastError('INVALID_OPTION', 'postgres needs an address or a pool', { field: 'url' })
+  const config = { connectionString: url }
+  return { config, portable: config, address: withoutSecrets(url) }
+}
+
+const placeOfPool = ({ options }: Pool): Place => {
+  const { connectionString, host, port, user, password, database, ssl, stream } = options
+  const config = Object.fromEntries(
+    // The password is not enumerable there, so that it is not logged.
+    Object.entries({ connectionString, host, port, user, password, database, ssl, stream }).filter(
+      ([, value]) => value !== undefined,
+    ),
+  ) as ClientConfig
+  const address =
+    connectionString === undefined
+      ? `postgres://${host ?? 'localhost'}:${port ?? 5432}/${database ?? ''}`
+      : withoutSecrets(connectionString)
+  return { config, portable: isPortable(config) ? config : null, address }
+}
+
+const isPortable = (config: ClientConfig): boolean => {
+  try {
+    structuredClone(config)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const CONNECT_DEADLINE = 5_000
+const SHORTEST_DEADLINE = 100
+
+export const mannersOf = ({ prepare = true, queryTimeout = '15s' }: PostgresOptions): Manners => {
+  const query = parseDuration(queryTimeout, 'queryTimeout')
+  if (query < SHORTEST_DEADLINE)
+    throw new HoldfastError('INVALID_OPTION', `queryTimeout is ${query} ms; the least is ${SHORTEST_DEADLINE} ms`, {
+      field: 'queryTimeout',
+    })
+  return { prepare, deadlines: { connect: Math.min(query, CONNECT_DEADLINE), query } }
+}
+
+const SCHEMA_NAME = /^[a-z_][a-z0-9_]{0,62}$/
+
+/** Quoted, as it stands in statements: the only name that is not a parameter. */
+export const checkSchema = (schema: string): string => {
+  if (typeof schema === 'string' && SCHEMA_NAME.test(schema)) return `"${schema}"`
+  throw new HoldfastError(
+    'INVALID_OPTION',
+    `schema: '${schema}' must be 1 to 63 characters of a-z 0-9 _, not beginning with a digit`,
+    { field: 'schema' },
+  )
+}
+
+/** What a connection of ours sets right by itself must be right already where the session is not ours to change. */
+export const checkSettings = async (connections: Connections, { onWarning }: PostgresOptions): Promise<void> => {
+  const [row] = await connections.query(
+    `select current_setting('synchronous_commit'), current_setting('fsync'), current_setting('default_transaction_isolation')`,
+    [],
+  )
+  const [commit, fsync, isolation] = row as [string, string, string]
+  if (commit === 'off')
+    throw new HoldfastError(
+      'INVALID_OPTION',
+      'synchronous_commit is off on these connections, so that accepted tasks could be lost: alter role … set synchronous_commit = on',
+      { field: 'pool' },
+    )
+  if (fsync === 'off') onWarning?.('this PostgreSQL runs with fsync = off: a power cut can lose everything')
+  if (isolation !== 'read committed')
+    onWarning?.(`these connections default to ${isolation}: claims will have to be repeated often`)
+}
+
+/** The identity of the store, once its schema is the one that this release knows. */
+export const prepareSchema = async (
+  connections: Connections,
+  schema: string,
+  { create = false, migrate: mayMigrate = true, onCreated }: PostgresOptions,
+): Promise<string> => {
+  const found = await schemaVersion(connections.asExecutor(), schema)
+  if (found === 0 && !create) {
+    throw new HoldfastError(
+      'STORE_NOT_FOUND',
+      `there is no Holdfast store in schema ${schema}: run \`holdfast init --url URL\`, or connect with create: true`,
+    )
+  }
+  if (found > 0 && found < SCHEMA_VERSION && !mayMigrate) {
+    throw new HoldfastError(
+      'SCHEMA_OLDER',
+      `schema ${schema} has version ${found}, this release needs ${SCHEMA_VERSION}: run \`holdfast migrate --url URL\``,
+      { found, needed: SCHEMA_VERSION },
+    )
+  }
+  if (found < SCHEMA_VERSION) {
+    const from = await connections.onOne((executor) => migrate(executor, schema, randomUUID()))
+    if (from === 0) onCreated?.()
+  }
+  const identity = await readMeta(connections.asExecutor(), schema, 'identity')
+  if (identity === null) throw new HoldfastError('STORE_CORRUPT', `schema ${schema} has no identity`)
+  return identity
+}

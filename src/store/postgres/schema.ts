@@ -65,10 +65,18 @@ const migrations = (schema: string): readonly string[] => [
 
 export const SCHEMA_VERSION = migrations('').length
 
-/** The version found; 0 when there are no Holdfast tables in this schema. Throws SCHEMA_NEWER. */
+const nameOf = (schema: string): string => schema.slice(1, -1)
+
+/**
+ * Asked of the catalogue itself: to_regclass answers from a cache, which waiting for an advisory lock does not renew.
+ * The version found; 0 when there are no Holdfast tables in this schema. Throws SCHEMA_NEWER.
+ */
 export const schemaVersion = async (executor: Executor, schema: string): Promise<number> => {
-  const [exists] = await executor.query(`select to_regclass($1)::text`, [`${schema}.meta`])
-  if (exists?.[0] == null) return 0
+  const [table] = await executor.query(
+    `select 1 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace where n.nspname = $1 and c.relname = 'meta'`,
+    [nameOf(schema)],
+  )
+  if (table === undefined) return 0
   const found = Number((await readMeta(executor, schema, 'schema_version')) ?? 0)
   if (found > SCHEMA_VERSION) {
     throw new HoldfastError(
@@ -93,8 +101,10 @@ export const migrate = async (executor: Executor, schema: string, identity: stri
       // Whoever queues up behind somebody's long transaction stops everybody who comes after.
       await executor.query(`set local lock_timeout = '5s'`, [])
       // Not `if not exists`, which asks for the right to make schemas even when there is nothing to make.
-      const [exists] = await executor.query('select to_regnamespace($1)::text', [schema])
-      if (exists?.[0] == null) await executor.query(`create schema ${schema}`, [])
+      const [exists] = await executor.query('select 1 from pg_catalog.pg_namespace where nspname = $1', [
+        nameOf(schema),
+      ])
+      if (exists === undefined) await executor.query(`create schema ${schema}`, [])
       await executor.query(`create table if not exists ${schema}.meta (name text primary key, value text not null)`, [])
       for (const sql of migrations(schema).slice(found)) await executor.script(sql)
       await writeMeta(executor, schema, 'schema_version', String(SCHEMA_VERSION))

@@ -4,6 +4,7 @@ import type { Change, ChangeSet, Instant } from '../../core/task.ts'
 import { HISTORY_KEPT } from '../../core/task.ts'
 import { assignmentsOf, type Cell, pushValues, type Row, shapeOf, trimHistory } from '../sql/rows.ts'
 import type { Committed, Removal, Removed, Renewal, Renewed } from '../store.ts'
+import { type Columns, packRows, unpackRows } from './columns.ts'
 import { prepared } from './connection.ts'
 import type { Tally } from './counts.ts'
 
@@ -11,7 +12,7 @@ import type { Tally } from './counts.ts'
 export interface ChangeRows {
   readonly texts: readonly string[]
   /** Index of the text, revision after, queue, status before and after, and the values to bind, of which the id is the last but one. */
-  readonly rows: readonly Row[]
+  readonly rows: readonly Row[] | Columns
 }
 
 const HEADER = 5
@@ -56,10 +57,17 @@ export const encodeChanges = (changes: readonly Change[]): ChangeRows => {
     row.push(id, revision)
     return row
   })
-  return { texts, rows }
+  // Mostly all changes are alike: tasks that completed.
+  return { texts, rows: texts.length === 1 ? packRows(rows) : rows }
 }
 
-export const commitRow = (db: DatabaseSync, texts: readonly string[], row: Row, tally: Tally): Committed => {
+/** null: all were written. */
+export const commitRows = (db: DatabaseSync, { texts, rows }: ChangeRows, tally: Tally): Committed[] | null => {
+  const committed = ('columns' in rows ? unpackRows(rows) : rows).map((row) => commitRow(db, texts, row, tally))
+  return committed.every((result) => result === 'written') ? null : committed
+}
+
+const commitRow = (db: DatabaseSync, texts: readonly string[], row: Row, tally: Tally): Committed => {
   const [text, n, queue, from, to] = row as [number, number, string, string, string]
   const id = row[row.length - 2] as string
   if (prepared(db, texts[text]!).run(...row.slice(HEADER)).changes === 0) return exists(db, id) ? 'conflict' : 'gone'

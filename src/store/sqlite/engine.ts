@@ -5,7 +5,7 @@ import type { Row } from '../sql/rows.ts'
 import { claimRows, hasReady, lookOnly } from './claim.ts'
 import type { HostClock } from './clock.ts'
 import { mono } from './clock.ts'
-import { commitRow, removeRow, renewRow, sweepKeys } from './commit.ts'
+import { commitRows, removeRow, renewRow, sweepKeys } from './commit.ts'
 import { fileIdentity, prepared } from './connection.ts'
 import { Tally } from './counts.ts'
 import { deleteDocument, getDocument, listDocuments, putDocument } from './documents.ts'
@@ -139,13 +139,11 @@ export class Engine {
         return ask.rows.map((row) => insertRow(db, row, now, this.#tally))
       }
       case 'insert-plain':
-        return insertPlain(db, ask.cells, this.#tally)
+        return insertPlain(db, ask.tasks, this.#tally)
       case 'claim':
         return claimRows(db, ask.want, ask.want.now ?? this.#clock.now(), this.#tally)
-      case 'commit': {
-        const committed = ask.changes.rows.map((row) => commitRow(db, ask.changes.texts, row, this.#tally))
-        return committed.every((result) => result === 'written') ? null : committed
-      }
+      case 'commit':
+        return commitRows(db, ask.changes, this.#tally)
       case 'renew': {
         const now = ask.now ?? this.#clock.now()
         return ask.renewals.map((renewal) => renewRow(db, renewal, now))

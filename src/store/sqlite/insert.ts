@@ -3,6 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { type KeyRecord, keyIsLive } from '../../core/idempotency.ts'
 import type { Instant } from '../../core/task.ts'
 import { COLUMNS_WITH_HISTORY, FRESH_COLUMNS, type Row } from '../sql/rows.ts'
+import { type Columns, unpackRows } from './columns.ts'
 import { prepared } from './connection.ts'
 import type { Tally } from './counts.ts'
 import { findKey, getRow } from './query.ts'
@@ -28,18 +29,11 @@ const PUT_KEY =
   'on conflict (key) do update set task_id = excluded.task_id, hash = excluded.hash, expires_at = excluded.expires_at, exact = excluded.exact, orphan = 0'
 
 const STATUS_AT = 11
-const FRESH_WIDTH = FRESH_COLUMNS.split(', ').length
 
 /** null: all were created. */
-export const insertPlain = (db: DatabaseSync, cells: Row, tally: Tally): InsertedRow[] | null => {
-  const results: InsertedRow[] = []
-  let isAllCreated = true
-  for (let at = 0; at < cells.length; at += FRESH_WIDTH) {
-    const inserted = insertTask(db, cells.slice(at, at + FRESH_WIDTH), true, tally)
-    results.push(inserted)
-    isAllCreated &&= inserted === null
-  }
-  return isAllCreated ? null : results
+export const insertPlain = (db: DatabaseSync, tasks: Columns, tally: Tally): InsertedRow[] | null => {
+  const results = unpackRows(tasks).map((row) => insertTask(db, row, true, tally))
+  return results.every((inserted) => inserted === null) ? null : results
 }
 
 const insertTask = (db: DatabaseSync, row: Row, fresh: boolean, tally: Tally): { readonly task: Row } | null => {

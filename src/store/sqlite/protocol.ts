@@ -1,8 +1,8 @@
 /** What travels between the store and its thread. */
 import type { Code, ErrorDetails } from '../../core/errors.ts'
 import type { Instant } from '../../core/task.ts'
-import type { Row } from '../sql/rows.ts'
 import type { KeeperReport, Page, Query, Removal, Renewal, Want } from '../store.ts'
+import type { Columns } from './columns.ts'
 import type { ChangeRows } from './commit.ts'
 import type { InsertRow } from './insert.ts'
 
@@ -15,8 +15,8 @@ export interface ThreadData {
 /** Calls that write; those that wait together share one transaction. */
 export type WriteCall =
   | { readonly call: 'insert'; readonly rows: readonly InsertRow[]; readonly now: Instant | null }
-  /** Fresh tasks without keys, all their cells in one list: the common case, and the cheapest to copy. */
-  | { readonly call: 'insert-plain'; readonly cells: Row }
+  /** Fresh tasks without keys: the common case. */
+  | { readonly call: 'insert-plain'; readonly tasks: Columns }
   | { readonly call: 'claim'; readonly want: Want }
   | { readonly call: 'commit'; readonly changes: ChangeRows }
   | { readonly call: 'renew'; readonly renewals: readonly Renewal[]; readonly now: Instant | null }

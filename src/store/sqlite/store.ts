@@ -29,6 +29,7 @@ import type {
 } from '../store.ts'
 import type { LookRows } from './claim.ts'
 import { unpackClaimed } from './claimed.ts'
+import { packRows } from './columns.ts'
 import { encodeChanges } from './commit.ts'
 import type { InsertedRow, InsertRow } from './insert.ts'
 import type { Call, FromThread, Notice, Reply, ThreadData, ToThread } from './protocol.ts'
@@ -178,9 +179,10 @@ class SqliteStore implements Store {
 
   async #insert(insertions: readonly Insertion[], now: Instant | null): Promise<Inserted[]> {
     if (insertions.every(({ task, key }) => key === undefined && isFresh(task))) {
-      const cells: Row = []
-      for (const { task } of insertions) for (const cell of encodeFresh(task)) cells.push(cell)
-      const clashes = await this.#ask<InsertedRow[] | null>({ call: 'insert-plain', cells })
+      const clashes = await this.#ask<InsertedRow[] | null>({
+        call: 'insert-plain',
+        tasks: packRows(insertions.map(({ task }) => encodeFresh(task))),
+      })
       return clashes === null ? insertions.map((): Inserted => CREATED) : clashes.map(decodeInserted)
     }
     return (await this.#ask<InsertedRow[]>({ call: 'insert', rows: insertions.map(encodeInsertion), now })).map(

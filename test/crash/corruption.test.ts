@@ -19,7 +19,6 @@ import { type Chance, report, seededChance } from './seed.ts'
 cleanUp()
 
 const TASKS = 300
-const PAGE = 4_096
 
 /** A store with some tasks; `-wal` beside it when it is copied while open. */
 const makeStore = async (place: string): Promise<{ closed: string; live: string }> => {
@@ -45,17 +44,22 @@ const overwrite = (file: string, at: number, bytes: Uint8Array): void => {
 
 const garbage = ({ between }: Chance, length: number): Uint8Array => Uint8Array.from({ length }, () => between(0, 255))
 const sizeOf = (file: string): number => readFileSync(file).length
-const pageOf = (chance: Chance, file: string): number => PAGE * chance.between(1, sizeOf(file) / PAGE - 1)
+/** As the header says it. */
+const pageSize = (file: string): number => readFileSync(file).readUInt16BE(16)
+const pageOf = (chance: Chance, file: string): number => {
+  const size = pageSize(file)
+  return size * chance.between(1, sizeOf(file) / size - 1)
+}
 
 /** Each damages a copy of a store that was closed. */
 const DAMAGES: Readonly<Record<string, (file: string, chance: Chance) => void>> = {
   'a byte of the header': (file, chance) => overwrite(file, chance.between(0, 99), garbage(chance, 1)),
   'the whole header': (file, chance) => overwrite(file, 0, garbage(chance, 100)),
-  'the whole first page': (file, chance) => overwrite(file, 0, garbage(chance, PAGE)),
+  'the whole first page': (file, chance) => overwrite(file, 0, garbage(chance, pageSize(file))),
   // How many tables there are: with this at nought the file looks new.
   'the list of tables': (file, chance) => overwrite(file, 103, Uint8Array.of(0, chance.between(0, 4))),
-  'a page full of garbage': (file, chance) => overwrite(file, pageOf(chance, file), garbage(chance, PAGE)),
-  'a page of zeros': (file, chance) => overwrite(file, pageOf(chance, file), new Uint8Array(PAGE)),
+  'a page full of garbage': (file, chance) => overwrite(file, pageOf(chance, file), garbage(chance, pageSize(file))),
+  'a page of zeros': (file, chance) => overwrite(file, pageOf(chance, file), new Uint8Array(pageSize(file))),
   'the head of a page': (file, chance) => overwrite(file, pageOf(chance, file), garbage(chance, 12)),
   'a file cut short': (file, chance) => truncateSync(file, chance.between(1, sizeOf(file) - 1)),
   'a text file': (file) => writeFileSync(file, 'dear diary, this is not a database\n'.repeat(100)),

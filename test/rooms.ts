@@ -31,7 +31,7 @@ const ROOMS: readonly Room[] = [
     name: 'core',
     has: within(CORE),
     may: [CORE],
-    packages: ['ms'],
+    packages: ['ms', 'croner'],
     why: 'core is pure: it must not know that stores, clocks and processes exist',
   },
   {

@@ -3,39 +3,15 @@ import type { Change, ChangeSet, Instant } from '../../core/task.ts'
 import { HISTORY_KEPT } from '../../core/task.ts'
 import { assignmentsOf, type Cell, changedColumns, pushValues, shapeOf, trimHistory } from '../sql/rows.ts'
 import type { Committed, Removal, Removed, Renewal, Renewed } from '../store.ts'
+import { arrayAt, columnValues } from './arrays.ts'
 import { CLOCK } from './claim.ts'
 import type { Connections, Value } from './connection.ts'
 
-const BIGINTS: ReadonlySet<string> = new Set([
-  'available_at',
-  'expires_at',
-  'created_at',
-  'updated_at',
-  'started_at',
-  'completed_at',
-  'expired_at',
-  'lease_claimed_at',
-  'lease_expires_at',
-  'cancel_requested_at',
-])
-const INTEGERS: ReadonlySet<string> = new Set([
-  'priority',
-  'revision',
-  'attempts',
-  'retry_count',
-  'reschedule_count',
-  'replay_count',
-])
-const UUIDS: ReadonlySet<string> = new Set(['id', 'replayed_as'])
-
-/** The array type to which a column's values are bound. */
-export const arrayOf = (column: string): string =>
-  BIGINTS.has(column) ? 'bigint[]' : INTEGERS.has(column) ? 'integer[]' : UUIDS.has(column) ? 'uuid[]' : 'text[]'
-
 interface Shape {
   readonly text: string
-  /** One list per parameter. */
-  readonly columns: Cell[][]
+  readonly columns: readonly string[]
+  readonly rows: Cell[][]
+  /** Where each row's change stands in the batch. */
   readonly at: number[]
 }
 
@@ -66,14 +42,13 @@ export class Committer {
     const results: Committed[] = new Array(changes.length).fill('conflict')
     const missed: number[] = []
     await Promise.all(
-      this.#byShape(changes).map(async ({ text, columns, at }) => {
-        const written = new Set((await this.#connections.query(text, columns)).map(([id]) => id as string))
-        for (const i of at) {
-          if (written.has(changes[i]!.id)) results[i] = 'written'
-          else missed.push(i)
+      this.#byShape(changes).map(async ({ text, columns, rows, at }) => {
+        for (const [n] of await this.#connections.query(text, columnValues(columns, rows))) {
+          results[at[(n as number) - 1]!] = 'written'
         }
       }),
     )
+    for (const [i, result] of results.entries()) if (result !== 'written') missed.push(i)
     if (missed.length > 0) await this.#tellGone(changes, missed, results)
     await this.#trim(changes, results)
     return results
@@ -81,47 +56,42 @@ export class Committer {
 
   #byShape(changes: readonly Change[]): Shape[] {
     const shapes = new Map<string, Shape>()
-    for (const [i, change] of changes.entries()) {
-      const { id, revision, set, entry, leaseExpiresAt } = change
-      const name = `${leaseExpiresAt === undefined ? '' : 's'}${shapeOf(set)}`
+    for (const [i, { id, revision, set, entry, leaseExpiresAt }] of changes.entries()) {
+      const isSeen = leaseExpiresAt !== undefined
+      const name = `${isSeen ? 's' : ''}${shapeOf(set)}`
       let shape = shapes.get(name)
       if (shape === undefined) {
-        const text = this.#textOf(name, set, leaseExpiresAt !== undefined)
-        shape = {
-          text,
-          columns: Array.from(
-            { length: changedColumns(set).length + (leaseExpiresAt === undefined ? 3 : 4) },
-            () => [],
-          ),
-          at: [],
-        }
+        const columns = ['id', 'revision', 'history', ...(isSeen ? ['lease_expires_at'] : []), ...changedColumns(set)]
+        shape = { text: this.#textOf(name, set, columns, isSeen), columns, rows: [], at: [] }
         shapes.set(name, shape)
       }
       const row: Cell[] = [id, revision, JSON.stringify(entry)]
-      if (leaseExpiresAt !== undefined) row.push(leaseExpiresAt)
+      if (isSeen) row.push(leaseExpiresAt)
       pushValues(row, set)
-      for (const [n, value] of row.entries()) shape.columns[n]!.push(value)
+      shape.rows.push(row)
       shape.at.push(i)
     }
     return [...shapes.values()]
   }
 
-  #textOf(name: string, set: ChangeSet, seen: boolean): string {
+  /** `c` has what the change says: id, the revision it was decided on, the entry to append, the lease's end as seen, and new values. */
+  #textOf(name: string, set: ChangeSet, columns: readonly string[], isSeen: boolean): string {
     let text = this.#texts.get(name)
     if (text === undefined) {
-      const bound = [
-        ['id', 'uuid[]'],
-        ['was', 'integer[]'],
-        ['entry', 'text[]'],
-        ...(seen ? [['seen', 'bigint[]']] : []),
-        ...changedColumns(set).map((column) => [`new_${column}`, arrayOf(column)]),
+      const names = [
+        'id',
+        'was',
+        'entry',
+        ...(isSeen ? ['seen'] : []),
+        ...changedColumns(set).map((column) => `new_${column}`),
+        'n',
       ]
-      const unnested = bound.map(([, type], n) => `$${n + 1}::${type}`).join(', ')
+      const unnested = columns.map((column, n) => arrayAt(column, n + 1)).join(', ')
       text = `
         update ${this.#schema}.task t set ${assignmentsOf(set, (column) => `c.new_${column}`)}, revision = t.revision + 1, history = t.history || ',' || c.entry
-        from unnest(${unnested}) as c(${bound.map(([column]) => column).join(', ')})
-        where t.id = c.id and t.revision = c.was${seen ? ' and t.lease_expires_at = c.seen' : ''}
-        returning t.id`
+        from unnest(${unnested}) with ordinality as c(${names.join(', ')})
+        where t.id = c.id and t.revision = c.was${isSeen ? ' and t.lease_expires_at = c.seen' : ''}
+        returning c.n`
       this.#texts.set(name, text)
     }
     return text

@@ -180,6 +180,8 @@ export class Connections {
   ): Promise<Connections> {
     const { Pool: DriverPool } = await loadDriver()
     const verify = async (client: PoolClient): Promise<void> => {
+      // For as long as it lives: while it is verified, the pool does not listen, and a cut would end the process.
+      client.on('error', ignore)
       await prepareSession(client, options)
       await options.guard.check(executorOf(client, { ...options, prepare: false }))
     }

@@ -3,37 +3,36 @@ import { type KeyRecord, keyIsLive } from '../../core/idempotency.ts'
 import type { Instant, TaskRecord } from '../../core/task.ts'
 import { type Cell, COLUMNS_WITH_HISTORY, encodeFresh, encodeWhole, FRESH_COLUMNS, isFresh } from '../sql/rows.ts'
 import type { Inserted, Insertion } from '../store.ts'
+import { arrayAt, columnValues } from './arrays.ts'
 import { CLOCK } from './claim.ts'
-import { arrayOf } from './commit.ts'
 import type { Executor } from './connection.ts'
 import { findKeys, getTasks } from './query.ts'
 
 type Keyed = Insertion & { readonly key: KeyRecord }
 
-const insertText = (schema: string, columns: string): string => {
-  const unnested = columns.split(', ').map((column, n) => `$${n + 1}::${arrayOf(column)}`)
-  return `insert into ${schema}.task (${columns}) select * from unnest(${unnested.join(', ')}) on conflict (id) do nothing returning id`
-}
+const FRESH = FRESH_COLUMNS.split(', ')
+const WHOLE = COLUMNS_WITH_HISTORY.split(', ')
 
-const columnsOf = (rows: readonly Cell[][], width: number): Cell[][] =>
-  Array.from({ length: width }, (_, n) => rows.map((row) => row[n]!))
+const insertText = (schema: string, columns: readonly string[]): string => {
+  const unnested = columns.map((column, n) => arrayAt(column, n + 1)).join(', ')
+  return `insert into ${schema}.task (${columns.join(', ')}) select * from unnest(${unnested}) on conflict (id) do nothing returning id`
+}
 
 /** The ids that were not taken. */
 const insertTasks = async (executor: Executor, schema: string, tasks: readonly TaskRecord[]): Promise<Set<string>> => {
   const created = new Set<string>()
-  const fresh = tasks.filter(isFresh)
-  const whole = tasks.filter((task) => !isFresh(task))
-  for (const [columns, rows] of [
-    [FRESH_COLUMNS, fresh.map(encodeFresh)],
-    [COLUMNS_WITH_HISTORY, whole.map(encodeWhole)],
-  ] as const) {
-    if (rows.length === 0) continue
-    const width = columns.split(', ').length
-    for (const [id] of await executor.query(insertText(schema, columns), columnsOf(rows, width)))
-      created.add(id as string)
+  const insert = async (columns: readonly string[], rows: readonly Cell[][]): Promise<void> => {
+    if (rows.length === 0) return
+    const inserted = await executor.query(insertText(schema, columns), columnValues(columns, rows))
+    for (const [id] of inserted) created.add(id as string)
   }
+  const fresh = tasks.filter(isFresh)
+  await insert(FRESH, fresh.map(encodeFresh))
+  if (fresh.length < tasks.length) await insert(WHOLE, tasks.filter((task) => !isFresh(task)).map(encodeWhole))
   return created
 }
+
+const CREATED: Inserted = { outcome: 'created' }
 
 /** Tasks without keys: one statement, which is a transaction by itself. */
 export const insertKeyless = async (
@@ -42,19 +41,14 @@ export const insertKeyless = async (
   tasks: readonly TaskRecord[],
 ): Promise<Inserted[]> => {
   const created = await insertTasks(executor, schema, tasks)
-  const clashes = new Map<string, TaskRecord>()
-  // An id given twice in one batch: the first is created, the second finds it.
-  const taken = tasks.filter(({ id }, i) => !created.has(id) || tasks.findIndex((other) => other.id === id) !== i)
-  if (created.size < tasks.length)
-    for (const task of await getTasks(
-      executor,
-      schema,
-      taken.map(({ id }) => id),
-    ))
-      if (task) clashes.set(task.id, task)
-  return tasks.map(
-    ({ id }): Inserted => (created.delete(id) ? { outcome: 'created' } : { outcome: 'clash', task: clashes.get(id)! }),
+  if (created.size === tasks.length) return tasks.map(() => CREATED)
+  // Taken, or given twice in this batch: the first is created, the second finds it.
+  const there = await getTasks(
+    executor,
+    schema,
+    tasks.map(({ id }) => id),
   )
+  return tasks.map(({ id }, i): Inserted => (created.delete(id) ? CREATED : { outcome: 'clash', task: there[i]! }))
 }
 
 /** Must run inside a transaction. */

@@ -3,11 +3,13 @@ import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { type MachineFacts, machineFacts, Others } from './machine.ts'
 import { medianOf } from './median.ts'
+import { peerVersions } from './peers.ts'
 import type { Measured } from './run-one.ts'
+import { type Servers, startServers } from './servers.ts'
 import type { Keeps } from './system.ts'
-import type { Entrant } from './systems.ts'
+import type { Entrant, Field } from './systems.ts'
 import { compare, type Ratio } from './targets.ts'
-import type { Workload } from './workloads.ts'
+import type { Cost, Workload } from './workloads.ts'
 
 /** One figure of one workload: a value for each run of each system. */
 export interface Row {
@@ -19,27 +21,31 @@ export interface Row {
   readonly median: Readonly<Record<string, number>>
 }
 
-export interface Cost {
+/** What the tasks of one workload cost each system: medians. */
+export interface CostRow {
   readonly workload: string
   readonly what: string
-  readonly cpuMicrosPerTask: Readonly<Record<string, number>>
-  readonly maxRssMegabytes: Readonly<Record<string, number>>
+  readonly systems: Readonly<Record<string, Cost & { readonly maxRssMegabytes: number }>>
 }
 
 export interface Report {
+  readonly field: Field
   readonly machine: MachineFacts
   /** How much of the machine other processes took meanwhile, in percent. */
   readonly othersPercent: number
+  /** The servers, and who could not take part. */
+  readonly notes: readonly string[]
   readonly command: string
   readonly tasks: number
   readonly runs: number
   readonly systems: Readonly<Record<string, Keeps>>
   readonly rows: readonly Row[]
-  readonly costs: readonly Cost[]
+  readonly costs: readonly CostRow[]
   readonly ratios: readonly Ratio[]
 }
 
 export interface Plan {
+  readonly field: Field
   readonly entrants: readonly Entrant[]
   readonly workloads: readonly Workload[]
   readonly tasks: number
@@ -48,19 +54,30 @@ export interface Plan {
   said(line: string): void
 }
 
-export const measure = async ({ entrants, workloads, tasks, runs, command, said }: Plan): Promise<Report> => {
+export const measure = async (plan: Plan): Promise<Report> => {
+  const servers = await startServers(plan.entrants)
+  try {
+    return await measureOn(servers, plan)
+  } finally {
+    await servers.stop()
+  }
+}
+
+const measureOn = async ({ env, facts, missing }: Servers, plan: Plan): Promise<Report> => {
+  const { field, workloads, tasks, runs, command, said } = plan
+  const entrants = plan.entrants.filter(({ name }) => !missing.includes(name))
   const others = new Others()
   const systems: Record<string, Keeps> = {}
   const rows: Row[] = []
-  const costs: Cost[] = []
+  const costs: CostRow[] = []
   for (const workload of workloads) {
     const measured = new Map<string, NonNullable<Measured['result']>[]>()
     const unable = new Set<string>()
     for (let run = 0; run < runs; run++) {
-      for (const { name } of turns(entrants, run)) {
-        if (unable.has(name)) continue
+      for (const { name, only } of turns(entrants, run)) {
+        if (unable.has(name) || only?.includes(workload.name) === false) continue
         said(`${workload.name}, run ${run + 1} of ${runs}: ${name}`)
-        const { keeps, result, cpuSeconds } = await runOne(name, workload.name, tasks)
+        const { keeps, result, cpuSeconds } = await runOne(name, workload.name, tasks, env)
         systems[name] = keeps
         others.ours(cpuSeconds)
         if (result === null) unable.add(name)
@@ -72,16 +89,23 @@ export const measure = async ({ entrants, workloads, tasks, runs, command, said 
     if (cost !== null) costs.push(cost)
   }
   return {
+    field,
     machine: machineFacts(),
     othersPercent: others.share,
+    notes: [...versionsOf(entrants), ...facts],
     command,
     tasks,
     runs,
     systems,
     rows,
     costs,
-    ratios: compare(rows),
+    ratios: compare(field, rows, entrants),
   }
+}
+
+const versionsOf = (entrants: readonly Entrant[]): string[] => {
+  const versions = peerVersions(entrants.map(({ name }) => name))
+  return versions.length === 0 ? [] : [`Beside ${versions.join(', ')}.`]
 }
 
 type MeasuredBySystem = ReadonlyMap<string, readonly NonNullable<Measured['result']>[]>
@@ -104,27 +128,35 @@ const rowsOf = ({ name, what }: Workload, measured: MeasuredBySystem): Row[] => 
   })
 }
 
-const costOf = ({ name, what }: Workload, measured: MeasuredBySystem): Cost | null => {
-  const cpu: Record<string, number> = {}
-  const rss: Record<string, number> = {}
+const costOf = ({ name, what }: Workload, measured: MeasuredBySystem): CostRow | null => {
+  const systems: Record<string, CostRow['systems'][string]> = {}
   for (const [system, results] of measured) {
-    const micros = results.flatMap(({ cpuMicrosPerTask }) => cpuMicrosPerTask ?? [])
-    if (micros.length === 0) continue
-    cpu[system] = medianOf(micros)
-    rss[system] = medianOf(results.map(({ maxRssMegabytes }) => maxRssMegabytes))
+    const costs = results.flatMap(({ cost }) => cost ?? [])
+    if (costs.length === 0) continue
+    systems[system] = {
+      cpuMicros: medianOf(costs.map(({ cpuMicros }) => cpuMicros)),
+      serverCpuMicros: medianOfKnown(costs.map(({ serverCpuMicros }) => serverCpuMicros)),
+      walBytes: medianOfKnown(costs.map(({ walBytes }) => walBytes)),
+      maxRssMegabytes: medianOf(results.map(({ maxRssMegabytes }) => maxRssMegabytes)),
+    }
   }
-  return Object.keys(cpu).length === 0 ? null : { workload: name, what, cpuMicrosPerTask: cpu, maxRssMegabytes: rss }
+  return Object.keys(systems).length === 0 ? null : { workload: name, what, systems }
+}
+
+const medianOfKnown = (values: readonly (number | null)[]): number | null => {
+  const known = values.flatMap((value) => value ?? [])
+  return known.length === 0 ? null : medianOf(known)
 }
 
 const mapValues = <A, B>(record: Readonly<Record<string, A>>, map: (value: A) => B): Record<string, B> =>
   Object.fromEntries(Object.entries(record).map(([key, value]) => [key, map(value)]))
 
-const runOne = (entrant: string, workload: string, tasks: number): Promise<Measured> =>
+const runOne = (entrant: string, workload: string, tasks: number, env: Servers['env']): Promise<Measured> =>
   new Promise((done, failed) => {
     const child = spawn(
       process.execPath,
       [fileURLToPath(new URL('./run-one.ts', import.meta.url)), entrant, workload, String(tasks)],
-      { stdio: ['ignore', 'pipe', 'pipe'] },
+      { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } },
     )
     let out = ''
     let complaint = ''

@@ -1,13 +1,33 @@
 /** The peers are a package of their own, installed on the first run of the benchmark: users and tests never see them. */
 import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { delimiter, dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const FOLDER = new URL('./peers/', import.meta.url)
 
+interface Package {
+  readonly version: string
+  readonly dependencies: Readonly<Record<string, string>>
+}
+
+const read = (file: string): Package => JSON.parse(readFileSync(new URL(file, FOLDER), 'utf8')) as Package
+
+/** Those of an older checkout are installed anew. */
+const areThere = (): boolean =>
+  Object.entries(read('package.json').dependencies).every(([name, version]) => {
+    const file = `node_modules/${name}/package.json`
+    return existsSync(new URL(file, FOLDER)) && read(file).version === version
+  })
+
+/** Name and version of those among `names` that are peers. */
+export const peerVersions = (names: readonly string[]): string[] =>
+  Object.entries(read('package.json').dependencies)
+    .filter(([name]) => names.includes(name))
+    .map(([name, version]) => `${name} ${version}`)
+
 export const installPeers = (): void => {
-  if (existsSync(new URL('node_modules', FOLDER))) return
+  if (areThere()) return
   console.error('installing the peers into bench/peers (once; --no-peers does without them) …')
   // With this very Node first: a peer's binary must fit the Node that runs it.
   const PATH = `${dirname(process.execPath)}${delimiter}${process.env['PATH'] ?? ''}`

@@ -1,5 +1,5 @@
 /** The measured tables, for a terminal and for the documentation: the same cells, other lines around them. */
-import type { Report } from './measure.ts'
+import type { CostRow, Report } from './measure.ts'
 
 type Table = readonly (readonly string[])[]
 
@@ -14,6 +14,12 @@ const shown = (value: number | undefined, unit: string): string => {
     ' /s',
     '/s',
   )
+}
+
+const shownCost = (cost: CostRow['systems'][string] | undefined): string => {
+  if (cost === undefined) return NOTHING
+  const server = cost.serverCpuMicros === null ? '' : ` + ${shown(cost.serverCpuMicros, 'µs')}`
+  return `${shown(cost.cpuMicros, 'µs')}${server}, ${Math.round(cost.maxRssMegabytes)} MB`
 }
 
 const tablesOf = ({
@@ -33,26 +39,31 @@ const tablesOf = ({
     target ?? '',
     met === null ? '' : met ? 'met' : 'NOT MET',
   ])
-  const cost = costs.map(({ what, cpuMicrosPerTask, maxRssMegabytes }) => [
-    what,
-    ...names.map((name) =>
-      cpuMicrosPerTask[name] === undefined
-        ? NOTHING
-        : `${shown(cpuMicrosPerTask[name], 'µs')}, ${Math.round(maxRssMegabytes[name]!)} MB`,
-    ),
-  ])
+  const cost = costs.map(({ what, systems: costOf }) => [what, ...names.map((name) => shownCost(costOf[name]))])
+  const wal = costs
+    .filter(({ systems: costOf }) => Object.values(costOf).some(({ walBytes }) => walBytes !== null))
+    .map(({ what, systems: costOf }) => [
+      what,
+      ...names.map((name) => shown(costOf[name]?.walBytes ?? undefined, 'B').replace('.00', '')),
+    ])
+  const hasServer = wal.length > 0
   const keeps = names.map((name) => [name, ...Object.values(systems[name]!)])
   return [
     { title: 'Figures (medians)', table: [['', ...names], ...figures] },
     { title: 'Ratios of Holdfast to the others, and targets', table: [['', 'measured', 'target', ''], ...targets] },
-    { title: 'CPU per task and largest memory', table: [['', ...names], ...cost] },
+    {
+      title: `CPU per task${hasServer ? ', of the process and of the server,' : ''} and largest memory`,
+      table: [['', ...names], ...cost],
+    },
+    { title: 'Write-ahead log per task', table: [['', ...names], ...wal] },
     { title: 'What each keeps', table: [['', 'durability', 'lease', 'history', 'rows'], ...keeps] },
   ].filter(({ table }) => table.length > 1)
 }
 
-const factsOf = ({ machine, othersPercent, tasks, runs, command }: Report): readonly string[] => [
+const factsOf = ({ field, machine, othersPercent, notes, tasks, runs, command }: Report): readonly string[] => [
   `${machine['processor']}, ${machine['cores']} cores, ${machine['memoryGigabytes']} GB, ${machine['platform']}; ` +
-    `Node ${machine['node']}, SQLite ${machine['sqlite']}; other processes took ${othersPercent} % of it meanwhile.`,
+    `Node ${machine['node']}${field === 'sqlite' ? `, SQLite ${machine['sqlite']}` : ''}; other processes took ${othersPercent} % of it meanwhile.`,
+  ...notes,
   `${tasks.toLocaleString('en')} tasks, medians of ${runs} ${runs === 1 ? 'run' : 'runs'}, each system in a process of its own, taking turns.`,
   `Again: ${command}`,
 ]
@@ -69,7 +80,7 @@ const aligned = (table: Table): string => {
 
 export const asMarkdown = (report: Report): string =>
   [
-    ...tablesOf(report).map(({ title, table }) => `### ${title}\n\n${piped(table)}\n`),
+    ...tablesOf(report).map(({ title, table }) => `#### ${title}\n\n${piped(table)}\n`),
     ...factsOf(report).map((fact) => `${fact.replace(/^Again: (.*)$/, 'Again: `$1`')}\n`),
   ].join('\n')
 

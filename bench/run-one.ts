@@ -2,35 +2,49 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createDatabase, type Database } from './database.ts'
+import { type Meter, noMeter, postgresMeter, processMeter } from './meter.ts'
 import type { Keeps } from './system.ts'
-import { ENTRANTS } from './systems.ts'
+import { ENTRANTS, type Entrant } from './systems.ts'
 import { type Result, WORKLOADS } from './workloads.ts'
 
 export interface Measured {
   readonly keeps: Keeps
-  /** Of the whole life of the process. */
+  /** Of the whole life of the process, and of the server meanwhile. */
   readonly cpuSeconds: number
   /** Null: this system cannot do it. */
   readonly result: (Result & { readonly maxRssMegabytes: number }) | null
 }
 
+const { BENCH_POSTGRES_URL: postgres = '', BENCH_REDIS_URL: redis = '', BENCH_REDIS_PID: redisPid } = process.env
+
+const meterOf = ({ server }: Entrant): Promise<Meter> | Meter =>
+  server === 'postgres' ? postgresMeter(postgres) : server === 'redis' ? processMeter(Number(redisPid)) : noMeter
+
 const [entrantName, workloadName, tasks] = process.argv.slice(2)
-const system = await ENTRANTS.find(({ name }) => name === entrantName)!.make()
+const entrant = ENTRANTS.find(({ name }) => name === entrantName)!
 const workload = WORKLOADS.find(({ name }) => name === workloadName)!
 const dir = mkdtempSync(join(tmpdir(), 'holdfast-bench-'))
+let database: Database | null = null
+const meter = await meterOf(entrant)
 try {
-  await system.open(dir)
-  const result = await workload.run(system, Number(tasks))
+  if (entrant.server === 'postgres') database = await createDatabase(postgres, `bench_${process.pid}`)
+  const before = await meter.read()
+  const system = await entrant.make()
+  await system.open({ dir, database: database?.url ?? '', redis })
+  const result = await workload.run(system, Number(tasks), meter)
   const maxRssMegabytes = process.resourceUsage().maxRSS / 1_024
   await system.close()
   const { user, system: kernel } = process.cpuUsage()
-  const cpuSeconds = (user + kernel) / 1_000_000
+  const serverCpu = ((await meter.read()).cpuSeconds ?? 0) - (before.cpuSeconds ?? 0)
   const measured: Measured = {
     keeps: system.keeps,
-    cpuSeconds,
+    cpuSeconds: (user + kernel) / 1_000_000 + serverCpu,
     result: result === null ? null : { ...result, maxRssMegabytes },
   }
   console.log(JSON.stringify(measured))
 } finally {
+  await meter.close()
+  await database?.drop()
   rmSync(dir, { recursive: true, force: true })
 }

@@ -8,11 +8,20 @@ export interface Keeps {
   readonly rows: string
 }
 
+/** Where a system may keep its tasks: nothing is there yet, and everything is removed after. */
+export interface Place {
+  /** An empty folder. */
+  readonly dir: string
+  /** The address of an empty database, for the systems on PostgreSQL. */
+  readonly database: string
+  /** The address of an empty Redis, for the systems that need one. */
+  readonly redis: string
+}
+
 export interface System {
   readonly name: string
   readonly keeps: Keeps
-  /** In an empty folder of its own. */
-  open(dir: string): Promise<void>
+  open(place: Place): Promise<void>
   /** `count` tasks, `perCall` to one call, the calls one after the other. */
   insertBatch(count: number, perCall: number): Promise<Timed>
   /** Resolves when the one task is stored. */

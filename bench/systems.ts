@@ -1,18 +1,43 @@
 /** Who takes part. A new system is a file in systems/ and a line here. */
 import type { System } from './system.ts'
+import { bullMq } from './systems/bullmq.ts'
+import { graphileWorker } from './systems/graphile-worker.ts'
+import { holdfastPostgres, holdfastPostgresNotKept } from './systems/holdfast-postgres.ts'
 import { holdfastSqlite } from './systems/holdfast-sqlite.ts'
+import { pgBoss } from './systems/pg-boss.ts'
 import { plainjob } from './systems/plainjob.ts'
 import { rawSqlite } from './systems/raw-sqlite.ts'
 
+/** Systems are measured beside those that compete for the same users. */
+export type Field = 'sqlite' | 'postgres'
+
 export interface Entrant {
   readonly name: string
+  readonly field: Field
+  readonly server: 'postgres' | 'redis' | null
   /** Needs bench/peers to be installed. */
   readonly isPeer: boolean
+  /** Only these workloads; it is like another entrant in the others. */
+  readonly only?: readonly string[]
   make(): Promise<System>
 }
 
+const embedded = { field: 'sqlite', server: null } as const
+const served = { field: 'postgres', server: 'postgres' } as const
+
 export const ENTRANTS: readonly Entrant[] = [
-  { name: 'holdfast-sqlite', isPeer: false, make: holdfastSqlite },
-  { name: 'raw-sqlite', isPeer: false, make: rawSqlite },
-  { name: 'plainjob', isPeer: true, make: plainjob },
+  { name: 'holdfast-sqlite', ...embedded, isPeer: false, make: holdfastSqlite },
+  { name: 'raw-sqlite', ...embedded, isPeer: false, make: rawSqlite },
+  { name: 'plainjob', ...embedded, isPeer: true, make: plainjob },
+  { name: 'holdfast-postgres', ...served, isPeer: false, make: holdfastPostgres },
+  {
+    name: 'holdfast-postgres, completed not kept',
+    ...served,
+    isPeer: false,
+    only: ['drain-100'],
+    make: holdfastPostgresNotKept,
+  },
+  { name: 'graphile-worker', ...served, isPeer: true, make: graphileWorker },
+  { name: 'pg-boss', ...served, isPeer: true, make: pgBoss },
+  { name: 'bullmq', field: 'postgres', server: 'redis', isPeer: true, make: bullMq },
 ]

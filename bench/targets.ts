@@ -1,6 +1,7 @@
 /** Which figures are compared with which, and what Holdfast wants of them. */
 import type { Row } from './measure.ts'
 import { medianOf } from './median.ts'
+import type { Entrant, Field } from './systems.ts'
 
 export interface Ratio {
   readonly name: string
@@ -16,63 +17,124 @@ interface Target {
   readonly most?: number
 }
 
-const OURS = 'holdfast-sqlite'
-
-/** From the issue. */
-const TARGETS: Readonly<Record<string, Target>> = {
-  'drain-100 / plainjob': { least: 5 },
-  'insert-batch / raw-sqlite': { least: 0.6 },
-  'insert-64-callers / insert-1-caller': { least: 4 },
-  'latency p50': { most: 2 },
-  'idle CPU of one core': { most: 1 },
+/** Ours: each is compared with the others. The first also counts for itself. */
+const OURS: Readonly<Record<Field, readonly string[]>> = {
+  sqlite: ['holdfast-sqlite'],
+  postgres: ['holdfast-postgres', 'holdfast-postgres, completed not kept'],
 }
 
-export const compare = (rows: readonly Row[]): Ratio[] => [
-  ...againstOthers(rows),
-  ...callersAgainstOne(rows),
-  ...absolutes(rows),
-]
+/** From the issues. */
+const TARGETS: Readonly<Record<Field, Readonly<Record<string, Target>>>> = {
+  sqlite: {
+    'drain-100 / plainjob': { least: 5 },
+    'insert-batch / raw-sqlite': { least: 0.6 },
+    'insert-64-callers / insert-1-caller': { least: 4 },
+    'latency p50': { most: 2 },
+    'idle CPU of one core': { most: 1 },
+  },
+  postgres: {
+    'insert-batch / best peer': { least: 1.5 },
+    'drain-100 / best peer': { least: 1.4 },
+    'drain-100, completed not kept / best peer': { least: 1.8 },
+    'latency p50 / graphile-worker': { most: 1 },
+  },
+}
+
+type Runs = Row['runs']
+
+export const compare = (field: Field, rows: readonly Row[], entrants: readonly Entrant[]): Ratio[] => {
+  const ratio = ratioOf(TARGETS[field])
+  const main = OURS[field][0]!
+  const peers = new Set(entrants.filter(({ isPeer }) => isPeer).map(({ name }) => name))
+  return [
+    ...againstOthers(rows, OURS[field], peers, ratio),
+    ...latencyAgainstOthers(rows, main, peers, ratio),
+    ...callersAgainstOne(rows, main, ratio),
+    ...absolutes(rows, main, TARGETS[field], ratio),
+  ]
+}
+
+type MakeRatio = (name: string, value: number, unit: string, remark?: string) => Ratio
 
 /** Ours to each other system's, run by run, so that a machine that grows slower hurts both sides alike. */
-const againstOthers = (rows: readonly Row[]): Ratio[] =>
+const againstOthers = (
+  rows: readonly Row[],
+  ours: readonly string[],
+  peers: ReadonlySet<string>,
+  ratio: MakeRatio,
+): Ratio[] =>
   rows
     .filter(({ figure }) => figure === 'tasks/s')
-    .flatMap(({ workload, runs }) => {
-      const ours = runs[OURS]
-      const others = Object.keys(runs).filter((system) => system !== OURS)
-      return ours === undefined
-        ? []
-        : others.map((system) => ratio(`${workload} / ${system}`, pairwise(ours, runs[system]!), '×'))
-    })
+    .flatMap(({ workload, runs, median }) =>
+      ours.flatMap((mine) => {
+        if (runs[mine] === undefined) return []
+        const name = `${workload}${mine.slice(ours[0]!.length)}`
+        const others = Object.keys(runs).filter((system) => !ours.includes(system))
+        const best = bestOf(
+          others.filter((system) => peers.has(system)),
+          median,
+        )
+        return [
+          ...others.map((system) => ratio(`${name} / ${system}`, pairwise(runs, mine, system), '×')),
+          ...(best === null ? [] : [ratio(`${name} / best peer`, pairwise(runs, mine, best), '×', best)]),
+        ]
+      }),
+    )
 
-const callersAgainstOne = (rows: readonly Row[]): Ratio[] => {
-  const one = rows.find(({ workload }) => workload === 'insert-1-caller')?.runs[OURS]
-  const many = rows.find(({ workload }) => workload === 'insert-64-callers')?.runs[OURS]
+/** Null where there is no choice. */
+const bestOf = (systems: readonly string[], median: Row['median']): string | null =>
+  systems.length < 2 ? null : systems.reduce((best, one) => (median[one]! > median[best]! ? one : best))
+
+const latencyAgainstOthers = (
+  rows: readonly Row[],
+  mine: string,
+  peers: ReadonlySet<string>,
+  ratio: MakeRatio,
+): Ratio[] =>
+  rows
+    .filter(({ workload, figure, runs }) => workload === 'latency' && figure === 'p50' && runs[mine] !== undefined)
+    .flatMap(({ runs }) =>
+      Object.keys(runs)
+        .filter((system) => peers.has(system))
+        .map((system) => ratio(`latency p50 / ${system}`, pairwise(runs, mine, system), '×')),
+    )
+
+const callersAgainstOne = (rows: readonly Row[], mine: string, ratio: MakeRatio): Ratio[] => {
+  const one = rows.find(({ workload }) => workload === 'insert-1-caller')?.runs[mine]
+  const many = rows.find(({ workload }) => workload === 'insert-64-callers')?.runs[mine]
   return one === undefined || many === undefined
     ? []
-    : [ratio('insert-64-callers / insert-1-caller', pairwise(many, one), '×')]
+    : [ratio('insert-64-callers / insert-1-caller', pairwise({ many, one }, 'many', 'one'), '×')]
 }
 
-const absolutes = (rows: readonly Row[]): Ratio[] =>
+const absolutes = (
+  rows: readonly Row[],
+  mine: string,
+  targets: Readonly<Record<string, Target>>,
+  ratio: MakeRatio,
+): Ratio[] =>
   rows.flatMap(({ workload, figure, unit, median }) => {
     const name = `${workload} ${figure}`
-    return TARGETS[name] === undefined || median[OURS] === undefined ? [] : [ratio(name, median[OURS], unit)]
+    return targets[name] === undefined || median[mine] === undefined ? [] : [ratio(name, median[mine], unit)]
   })
 
-const pairwise = (ours: readonly number[], theirs: readonly number[]): number =>
-  medianOf(ours.map((value, run) => value / theirs[run]!))
+const pairwise = (runs: Runs, ours: string, theirs: string): number =>
+  medianOf(runs[ours]!.map((value, run) => value / runs[theirs]![run]!))
 
-const ratio = (name: string, value: number, unit: string): Ratio => {
-  const { least, most } = TARGETS[name] ?? {}
-  const target = least !== undefined ? `at least ${least} ${unit}` : most !== undefined ? `under ${most} ${unit}` : null
-  return {
-    name,
-    value,
-    unit,
-    target,
-    met:
-      target === null
-        ? null
-        : value >= (least ?? Number.NEGATIVE_INFINITY) && value < (most ?? Number.POSITIVE_INFINITY),
+const ratioOf =
+  (targets: Readonly<Record<string, Target>>): MakeRatio =>
+  (name, value, unit, remark) => {
+    const { least, most } = targets[name] ?? {}
+    const target =
+      least !== undefined ? `at least ${least} ${unit}` : most !== undefined ? `under ${most} ${unit}` : null
+    return {
+      name: remark === undefined ? name : `${name} (${remark})`,
+      value,
+      unit,
+      target,
+      met:
+        target === null
+          ? null
+          : value >= (least ?? Number.NEGATIVE_INFINITY) && value < (most ?? Number.POSITIVE_INFINITY),
+    }
   }
-}

@@ -14,8 +14,8 @@ const bench = (...args: string[]) => run(process.execPath, [path('../bench/main.
 const tinyRun = async (): Promise<Report> => {
   if (!existsSync(path('../dist/index.js')))
     throw new Error("this test runs the built package, and dist is missing: run 'npm run build' first")
-  const { stdout } = await bench('--no-peers', '--tasks', '200', '--runs', '1', '--json')
-  return JSON.parse(stdout) as Report
+  const { stdout } = await bench('--store', 'sqlite', '--no-peers', '--tasks', '200', '--runs', '1', '--json')
+  return (JSON.parse(stdout) as Report[])[0]!
 }
 let report: Promise<Report> | null = null
 const measured = (): Promise<Report> => (report ??= tinyRun())
@@ -51,7 +51,7 @@ describe('the benchmark', () => {
     const { systems, command } = await measured()
     expect(Object.keys(systems)).toEqual(['holdfast-sqlite', 'raw-sqlite'])
     expect(systems['holdfast-sqlite']?.durability).toContain('FULL')
-    expect(command).toBe('node bench/main.ts --no-peers --tasks 200 --runs 1 --json')
+    expect(command).toBe('node bench/main.ts --store sqlite --no-peers --tasks 200 --runs 1 --json')
   })
 
   test('explains itself with an example', async () => {
@@ -63,6 +63,13 @@ describe('the benchmark', () => {
     await expect(bench('--no-peers', '--only', 'nonsense')).rejects.toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/nonsense.*insert-batch/s),
+    })
+  })
+
+  test('refuses a store that it does not measure, and names those that it does', async () => {
+    await expect(bench('--no-peers', '--store', 'paper')).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/sqlite, postgres.*paper/s),
     })
   })
 

@@ -52,7 +52,7 @@ export const plainjob = async (): Promise<System> => {
     },
     hasConcurrentCallers: false,
 
-    async open(dir) {
+    async open({ dir }) {
       queue = defineQueue({ connection: better(new Database(join(dir, 'plainjob.db'))), logger: SILENT })
     },
 

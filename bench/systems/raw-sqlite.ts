@@ -27,7 +27,7 @@ export const rawSqlite = async (): Promise<System> => {
     keeps: { durability: 'fsync per commit (WAL, FULL)', lease: '–', history: 'the row only', rows: 'all' },
     hasConcurrentCallers: false,
 
-    async open(dir) {
+    async open({ dir }) {
       const path = join(dir, 'raw.db')
       const client = await connect(`sqlite:${path}`, { logger: silentLogger })
       await client.submit(TYPE, payload(0))

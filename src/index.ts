@@ -24,8 +24,6 @@ export {
   type ClaimNextOptions,
   type ClaimOptions,
   Client,
-  type EachResult,
-  type PruneOptions,
   type SubmitManyItem,
 } from './runtime/client.ts'
 export { type DefineOptions, defineTask, type SubmitDefaults, type TaskDefinition } from './runtime/definition.ts'
@@ -33,7 +31,8 @@ export type { MoveEvent } from './runtime/events.ts'
 export type { Count, ListOptions, QueueStats, TaskPage, TaskQuery } from './runtime/inspect.ts'
 export type { TaskLease } from './runtime/lease.ts'
 export { type Logger, silentLogger, stderrLogger } from './runtime/logger.ts'
-export type { RetentionOptions } from './runtime/retention.ts'
+export type { EachResult } from './runtime/many.ts'
+export type { PruneOptions, RetentionOptions } from './runtime/retention.ts'
 export type { SubmitResult } from './runtime/submit.ts'
 export type { WaitOptions } from './runtime/waiting.ts'
 export { Worker } from './runtime/worker.ts'

@@ -5,8 +5,7 @@ import { keyIsLive } from '../core/idempotency.ts'
 import * as machine from '../core/machine.ts'
 import { Task } from '../core/snapshot.ts'
 import { checkId, checkName, checkWorkerId, type SubmitOptions } from '../core/submission.ts'
-import type { HistoryEntry, Holder, Instant, TaskStatus } from '../core/task.ts'
-import { TERMINAL_STATUSES } from '../core/task.ts'
+import type { HistoryEntry, Holder, Instant } from '../core/task.ts'
 import { asDefinition, type TaskDefinition } from './definition.ts'
 import type { MoveEvent } from './events.ts'
 import {
@@ -20,9 +19,10 @@ import {
   type TaskQuery,
 } from './inspect.ts'
 import type { TaskLease } from './lease.ts'
-import { claimById, claimNext, deleteById, leaseOf, moveById } from './operations.ts'
+import { cancelMany, type EachResult } from './many.ts'
+import { cancelById, claimById, claimNext, deleteById, leaseOf, moveById } from './operations.ts'
 import { Queues } from './queues.ts'
-import { prune, Retention, type RetentionOptions } from './retention.ts'
+import { type PruneOptions, pruneEnded, Retention, type RetentionOptions } from './retention.ts'
 import type { Session } from './session.ts'
 import { read } from './settle.ts'
 import { type SubmitResult, Submitter } from './submit.ts'
@@ -46,21 +46,6 @@ export interface ClaimNextOptions extends ClaimOptions {
   /** Default: any. */
   readonly types?: readonly string[]
 }
-
-export interface PruneOptions {
-  /** Ended at least this long ago. */
-  readonly olderThan: Duration
-  /** Default: every terminal status but archived. */
-  readonly status?: TaskStatus | readonly TaskStatus[]
-  readonly queue?: string
-  /** Remove no more than this. */
-  readonly limit?: number
-}
-
-/** How one of many went. */
-export type EachResult =
-  | { readonly id: string; readonly task: Task }
-  | { readonly id: string; readonly error: HoldfastError }
 
 type AnyDefinition<Input, Output> = TaskDefinition<Input, never, Output> | TaskDefinition<Input, unknown, Output>
 
@@ -194,21 +179,12 @@ export class Client {
 
   /** A pending task is cancelled; a running one is asked to stop. A cancelled one: success. */
   cancel(id: string, options: { readonly reason?: string } = {}): Promise<Task> {
-    return this.#do((session) =>
-      moveById(session, id, ['cancel', 'request-cancel'], (task, actor) => machine.cancel(task, actor, options.reason)),
-    )
+    return this.#do((session) => cancelById(session, id, options.reason))
   }
 
   /** These ids, or all pending and running tasks that match. Each has its own result. */
-  async cancelMany(
-    which: readonly string[] | TaskQuery,
-    options: { readonly reason?: string } = {},
-  ): Promise<EachResult[]> {
-    this.#open()
-    const ids = isIds(which) ? which : await this.#idsOf({ status: ['pending', 'running'], ...which })
-    const results: EachResult[] = []
-    for (const id of ids) results.push(await each(id, () => this.cancel(id, options)))
-    return results
+  cancelMany(which: readonly string[] | TaskQuery, options: { readonly reason?: string } = {}): Promise<EachResult[]> {
+    return this.#do((session) => cancelMany(session, which, options.reason))
   }
 
   /** A failed task with retries left, a cancelled one, or a running one, which loses its lease. */
@@ -235,30 +211,8 @@ export class Client {
   }
 
   /** Removes tasks that ended long enough ago, in small batches. How many it was. */
-  async prune({ olderThan, status, queue, limit }: PruneOptions): Promise<number> {
-    const session = this.#open()
-    const before = session.time.now() - parseDuration(olderThan, 'olderThan') + 1
-    const statuses =
-      status === undefined
-        ? TERMINAL_STATUSES.filter((one) => one !== 'archived')
-        : typeof status === 'string'
-          ? [status]
-          : status
-    let removed = 0
-    for (const one of statuses) {
-      if (!TERMINAL_STATUSES.includes(one))
-        throw new HoldfastError('INVALID_OPTION', `status: only ended tasks can be pruned, not ${one}`, {
-          field: 'status',
-        })
-      const left = limit === undefined ? null : { limit: limit - removed }
-      removed += await prune(session, {
-        status: one,
-        before,
-        ...(queue === undefined ? null : { queue: checkName(queue, 'queue') }),
-        ...left,
-      })
-    }
-    return removed
+  prune(options: PruneOptions): Promise<number> {
+    return this.#do((session) => pruneEnded(session, options))
   }
 
   // ── driving tasks by hand ────────────────────────────────────────────────────────────────────────────────────
@@ -334,31 +288,9 @@ export class Client {
   async #do<T>(work: (session: Session) => Promise<T>): Promise<T> {
     return work(this.#open())
   }
-
-  async #idsOf(query: TaskQuery): Promise<string[]> {
-    const ids: string[] = []
-    let cursor: string | null = null
-    do {
-      const page: TaskPage = await this.list({ ...query, limit: 1_000, ...(cursor === null ? null : { cursor }) })
-      for (const { id } of page.tasks) ids.push(id)
-      cursor = page.cursor
-    } while (cursor !== null)
-    return ids
-  }
 }
 
 const closedError = (): HoldfastError => new HoldfastError('STORE_CLOSED', 'this client is closed: connect again')
-
-const isIds = (which: readonly string[] | TaskQuery): which is readonly string[] => Array.isArray(which)
-
-const each = async (id: string, move: () => Promise<Task>): Promise<EachResult> => {
-  try {
-    return { id, task: await move() }
-  } catch (error) {
-    if (error instanceof HoldfastError) return { id, error }
-    throw error
-  }
-}
 
 /** A definition's defaults give way to what the call says, also where the call says it by another name. */
 const withDefaults = ({ options: defaults }: TaskDefinition, given: SubmitOptions): SubmitOptions => {

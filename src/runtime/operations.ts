@@ -25,6 +25,10 @@ export const moveById = async (
   )
 }
 
+/** A pending task is cancelled, a running one asked to stop; what is so already is a success. */
+export const cancelById = (session: Session, id: string, reason?: string): Promise<Task> =>
+  moveById(session, id, ['cancel', 'request-cancel'], (task, actor) => machine.cancel(task, actor, reason))
+
 /** Only what has ended can go. Its idempotency key goes with it. */
 export const deleteById = async (session: Session, id: string): Promise<void> => {
   const key = checkId(id)

@@ -1,6 +1,7 @@
 /** Removing what has ended: by age, in small batches, or at once. */
 import { type Duration, parseDuration } from '../core/durations.ts'
 import { HoldfastError } from '../core/errors.ts'
+import { checkName } from '../core/submission.ts'
 import type { Change, Instant, TaskStatus } from '../core/task.ts'
 import { isTerminal, TERMINAL_STATUSES } from '../core/task.ts'
 import type { Cancel } from './clock.ts'
@@ -42,6 +43,41 @@ export const prune = async (
   return removed
 }
 
+export interface PruneOptions {
+  /** Ended at least this long ago. */
+  readonly olderThan: Duration
+  /** Default: every terminal status but archived. */
+  readonly status?: TaskStatus | readonly TaskStatus[]
+  readonly queue?: string
+  /** Remove no more than this. */
+  readonly limit?: number
+}
+
+/** As an operator asks for it. How many were removed. */
+export const pruneEnded = async (
+  session: Session,
+  { olderThan, status, queue, limit }: PruneOptions,
+): Promise<number> => {
+  const before = session.time.now() - parseDuration(olderThan, 'olderThan') + 1
+  const named =
+    status === undefined
+      ? TERMINAL_STATUSES.filter((one) => one !== 'archived')
+      : typeof status === 'string'
+        ? [status]
+        : status
+  const statuses = named.map((one) => checkStatus(one, 'status'))
+  let removed = 0
+  for (const one of statuses) {
+    removed += await prune(session, {
+      status: one,
+      before,
+      ...(queue === undefined ? null : { queue: checkName(queue, 'queue') }),
+      ...(limit === undefined ? null : { limit: limit - removed }),
+    })
+  }
+  return removed
+}
+
 export class Retention {
   readonly #session: Session
   readonly #keep: ReadonlyMap<TaskStatus, number>
@@ -52,7 +88,7 @@ export class Retention {
     this.#session = session
     this.#keep = new Map(
       Object.entries(options).map(([status, duration]) => [
-        checkStatus(status),
+        checkStatus(status, `retention.${status}`),
         parseDuration(duration, `retention.${status}`),
       ]),
     )
@@ -95,10 +131,12 @@ export class Retention {
   }
 }
 
-const checkStatus = (status: string): TaskStatus => {
+const checkStatus = (status: string, field: string): TaskStatus => {
   const known = TERMINAL_STATUSES.find((one) => one === status)
   if (known !== undefined) return known
-  throw new HoldfastError('INVALID_OPTION', `retention.${status} is not one of ${TERMINAL_STATUSES.join(', ')}`, {
-    field: `retention.${status}`,
-  })
+  throw new HoldfastError(
+    'INVALID_OPTION',
+    `${field}: only ended tasks can be removed, not '${status}': name one of ${TERMINAL_STATUSES.join(', ')}`,
+    { field },
+  )
 }

@@ -133,9 +133,16 @@ export class HoldfastError extends Error {
 export const isHoldfastError = (error: unknown, code?: Code): error is HoldfastError =>
   error instanceof HoldfastError && (code === undefined || error.code === code)
 
+/** Whether it is unclear if the call took effect: the caller must read before it decides anything. */
+export const isContactLost = (error: unknown): boolean => isHoldfastError(error, 'STORE_UNAVAILABLE')
+
+/** Whether the same call may succeed later: contact may come back, a lock be let go, a disk be freed. */
+export const mayPass = (error: unknown): boolean =>
+  isContactLost(error) || isHoldfastError(error, 'STORE_BUSY') || isHoldfastError(error, 'STORE_FULL')
+
 /**
- * Whether it is unclear if the call took effect: the caller must read before it decides anything. A full or read-only
- * store is not of this kind: it answered, and the answer was no.
+ * Whether the store as a whole said no, whatever it was asked: trying the parts of a batch one by one is pointless. Not so
+ * when it is full: that one value may be the one that does not fit.
  */
-export const isContactLost = (error: unknown): boolean =>
-  isHoldfastError(error, 'STORE_UNAVAILABLE') || isHoldfastError(error, 'STORE_BUSY')
+export const isOfTheStore = (error: unknown): boolean =>
+  isHoldfastError(error) && error.code.startsWith('STORE_') && error.code !== 'STORE_FULL'

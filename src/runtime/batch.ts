@@ -1,5 +1,5 @@
 /** Calls of the same tick go out as one; one by one, when they are refused together. */
-import { isContactLost } from '../core/errors.ts'
+import { isOfTheStore } from '../core/errors.ts'
 
 interface Waiting<Item, Result> {
   readonly item: Item
@@ -36,7 +36,7 @@ export class Batch<Item, Result> {
       for (const [i, { resolve }] of some.entries()) resolve(results[i]!)
     } catch (error) {
       // Refused for another reason than contact, so nothing was written: one bad item must not fail the others.
-      if (some.length > 1 && !isContactLost(error)) for (const one of some) await this.#sendSome([one])
+      if (some.length > 1 && !isOfTheStore(error)) for (const one of some) await this.#sendSome([one])
       else for (const { reject } of some) reject(error)
     }
   }

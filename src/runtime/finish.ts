@@ -1,5 +1,5 @@
 /** Writes how attempts ended, those of one tick together. What meets a conflict or a lost reply is read again, together too. */
-import { HoldfastError, isContactLost, isHoldfastError } from '../core/errors.ts'
+import { HoldfastError, isHoldfastError, isOfTheStore, mayPass } from '../core/errors.ts'
 import { hasOp, type MoveName } from '../core/machine.ts'
 import { applyChange, type Change, type TaskRecord } from '../core/task.ts'
 import type { Attempt } from './attempt.ts'
@@ -118,10 +118,10 @@ export class Finisher {
       }
       await this.#readAgain(again)
     } catch (error) {
-      if (isContactLost(error)) await this.#afterOutage(some)
-      else if (some.length === 1) this.#end(some[0]!.ending, { error: asHoldfastError(error) })
+      if (mayPass(error)) await this.#afterOutage(some)
       // One bad ending must not hold up the others.
-      else for (const one of some) await this.#send([one], write)
+      else if (some.length > 1 && !isOfTheStore(error)) for (const one of some) await this.#send([one], write)
+      else for (const { ending } of some) this.#end(ending, { error: asHoldfastError(error) })
     }
   }
 
@@ -148,7 +148,7 @@ export class Finisher {
       }
       if (again.length > 0) await this.#write(again)
     } catch (error) {
-      if (isContactLost(error)) await this.#afterOutage(some)
+      if (mayPass(error)) await this.#afterOutage(some)
       else for (const { ending } of some) this.#end(ending, { error: asHoldfastError(error) })
     }
   }

@@ -1,6 +1,6 @@
 /** From a caller's words to a stored task: check, build, insert, and recognise our own earlier write. */
 import { createHash } from 'node:crypto'
-import { HoldfastError, isContactLost, isHoldfastError } from '../core/errors.ts'
+import { HoldfastError, isContactLost, isHoldfastError, isOfTheStore } from '../core/errors.ts'
 import { keySubject } from '../core/idempotency.ts'
 import { encodePayload, type Payload } from '../core/payload.ts'
 import { Task } from '../core/snapshot.ts'
@@ -128,7 +128,7 @@ export class Submitter {
       for (const [i, { at, prepared }] of good.entries()) results[at] = this.#result(prepared, inserted[i]!)
     } catch (error) {
       // The store said no, and nothing was written: perhaps only one of them was too much for it.
-      if (good.length > 1 && !isContactLost(error)) for (const one of good) await this.#insertChunk([one], results)
+      if (good.length > 1 && !isOfTheStore(error)) for (const one of good) await this.#insertChunk([one], results)
       else for (const { at } of good) results[at] = { ok: false, error: asHoldfastError(error) }
     }
   }

@@ -152,7 +152,7 @@ export interface InsertOptions {
 }
 
 /**
- * Every method may reject with a HoldfastError of the STORE_ family. `STORE_UNAVAILABLE` and `STORE_BUSY` leave open
+ * Every method may reject with a HoldfastError of the STORE_ family. `STORE_UNAVAILABLE` leaves open
  * whether the call took effect; all others mean that nothing was written.
  */
 export interface Store {

@@ -30,7 +30,8 @@ export class Engine {
   readonly #db: DatabaseSync
   readonly #path: string
   readonly #clock: HostClock
-  readonly #file: string | null
+  /** Which files these were when they were opened. */
+  readonly #opened: string
   readonly #tally = new Tally()
   readonly #writes: Write[] = []
   #flushing: NodeJS.Immediate | NodeJS.Timeout | null = null
@@ -41,7 +42,7 @@ export class Engine {
     this.#db = db
     this.#path = path
     this.#clock = clock
-    this.#file = fileIdentity(path)
+    this.#opened = this.#files()
   }
 
   // ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -226,12 +227,17 @@ export class Engine {
   /** A file that was deleted or replaced is still open here, and would swallow writes for nobody. */
   #mustBeHere(): void {
     if (this.#lost) throw this.#lost
-    if (fileIdentity(this.#path) === this.#file) return
+    if (this.#files() === this.#opened) return
     this.#lost = new HoldfastError(
       'STORE_IDENTITY_CHANGED',
-      `sqlite:${this.#path} was deleted or replaced while it was open`,
+      `sqlite:${this.#path} or its -wal was deleted or replaced while it was open`,
     )
     throw this.#lost
+  }
+
+  /** The log counts as much as the file: what is committed stands there first. */
+  #files(): string {
+    return `${fileIdentity(this.#path)} ${fileIdentity(`${this.#path}-wal`)}`
   }
 
   #asError(error: unknown): HoldfastError {

@@ -41,7 +41,9 @@ describe('the SQLite file', () => {
   it('[M4] buries a task whose stored input was damaged, and runs the others', async () => {
     const bad = await client.submit('a', { fine: true })
     const good = await client.submit('a', { fine: true })
-    db.prepare(`update holdfast_task set input = '{"fine":', options = 'no json', history = 'neither' where id = ?`).run(bad.id)
+    db.prepare(
+      `update holdfast_task set input = '{"fine":', options = 'no json', history = 'neither' where id = ?`,
+    ).run(bad.id)
     await client
       .worker()
       .handle('a', () => 'ran')

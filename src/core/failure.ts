@@ -67,7 +67,7 @@ export const describeError = (thrown: unknown, at: Instant, attempt: number): Ta
 }
 
 /** instanceof, also for a proxy that will not be asked: a handler may throw or return anything. */
-export const isInstance = <T>(value: unknown, kind: abstract new (...args: never[]) => T): value is T => {
+const isInstance = <T>(value: unknown, kind: abstract new (...args: never[]) => T): value is T => {
   try {
     return value instanceof kind
   } catch {

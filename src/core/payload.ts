@@ -10,7 +10,7 @@ export interface Payload {
 }
 
 export const MAX_PAYLOAD = 1_048_576
-export const MAX_NESTING = 256
+const MAX_NESTING = 256
 
 /** Text of `value`, or an error that names the path of what cannot be kept. `Uint8Array` at the top goes as bytes. */
 export const encodePayload = (value: unknown, field: string, limit: number, code: Code = 'INVALID_TASK'): Payload => {

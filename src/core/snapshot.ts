@@ -177,7 +177,7 @@ export class Task<Input = unknown, Output = unknown> {
 const PAYLOADS: ReadonlySet<string> = new Set(['input', 'output', 'progress', 'tags'])
 
 /** The same value with ISO 8601 for instants; the user's own payloads are left as they are, bytes in base64. */
-export const withIsoInstants = (value: unknown): unknown => {
+const withIsoInstants = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(withIsoInstants)
   if (typeof value !== 'object' || value === null) return value
   const shown: Record<string, unknown> = {}

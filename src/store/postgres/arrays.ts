@@ -42,7 +42,7 @@ export const arrayAt = (column: string, n: number): string => {
   return UUIDS.has(column) ? `${texts}::uuid[]` : texts
 }
 
-export const arrayValue = (column: string, cells: readonly Cell[]): Value => {
+const arrayValue = (column: string, cells: readonly Cell[]): Value => {
   if (ANY_TEXT.has(column)) return cells as readonly (string | null)[]
   let text = ''
   for (const cell of cells) text += SEPARATOR + (cell === null ? NULL : cell)

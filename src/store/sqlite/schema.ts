@@ -75,7 +75,7 @@ const MIGRATIONS: readonly string[] = [
   `,
 ]
 
-export const SCHEMA_VERSION = MIGRATIONS.length
+const SCHEMA_VERSION = MIGRATIONS.length
 
 /** The version found in the file; 0 when it has no Holdfast tables. Throws SCHEMA_NEWER. */
 export const schemaVersion = (db: DatabaseSync): number => {

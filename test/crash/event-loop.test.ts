@@ -1,15 +1,13 @@
 /** The store has a thread of its own: a locked file does not stop the event loop, nor a stopped event loop the leases. */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { connect, silentLogger } from '../../src/index.ts'
-import type { Plant } from './planted.ts'
+import { block } from './blocking.ts'
 import { cleanUp, folder, start } from './processes.ts'
 import { report } from './seed.ts'
 
 cleanUp()
 
 const HELD = 2_000
-const LEASE = 700
 
 const standBy = async (onMainThread: boolean): Promise<{ took: number; longest: number }> => {
   const file = join(folder(), 'locked.db')
@@ -43,26 +41,8 @@ test('a store on the main thread would be noticed', async () => {
   expect(longest).toBeGreaterThan(HELD / 2)
 })
 
-const block = async (plant: Plant) => {
-  const place = folder()
-  const file = join(place, 'block.db')
-  const client = await connect(`sqlite:${file}`, { logger: silentLogger })
-  const leaseTtl = `${LEASE}ms`
-  const other = start('worker', { file, folder: place, seed: 1, takes: [0, 0], leaseTtl, barrier: true })
-  await other.heard('ready')
-  const blocker = start('blocker', { file, leaseTtl, blocks: 3 * LEASE, plant })
-  await blocker.heard('ready')
-  const { id } = await client.submit('work', null, { retryPolicy: { base: '10ms', max: '10ms' } })
-  await blocker.heard('started')
-  other.signal('SIGUSR2')
-  const { code } = await blocker.heard('ended')
-  const task = await client.waitForEnd(id)
-  await client.close()
-  return { code, task, moves: task.history.map(({ move }) => move) }
-}
-
 test('a handler that blocks the event loop for three lease lengths keeps its lease', async () => {
-  const { code, task, moves } = await block('none')
+  const { code, task, moves } = await block(join(folder(), 'block.db'), 'none')
   expect(code).toBe('written')
   expect(moves).toEqual(['submit', 'claim', 'complete'])
   expect(task.attempts).toBe(1)
@@ -70,7 +50,7 @@ test('a handler that blocks the event loop for three lease lengths keeps its lea
 
 for (const plant of ['no-keeper', 'idle-keeper'] as const) {
   test(`it is the store's thread that keeps it: with the bug '${plant}' the lease is lost`, async () => {
-    const { code, task, moves } = await block(plant)
+    const { code, task, moves } = await block(join(folder(), 'block.db'), plant)
     expect(code).toBe('STALE_LEASE')
     expect(moves).toContain('lose-lease')
     expect(task.attempts).toBe(2)

@@ -2,102 +2,19 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { connect, silentLogger } from '../../src/index.ts'
-import type { TaskRecord } from '../../src/store/store.ts'
-import type { Plant } from './planted.ts'
-import { type Child, cleanUp, folder, pause, start, until } from './processes.ts'
-import { readRecords, violations } from './runs.ts'
-import { chance, percentile, report, seededChance } from './seed.ts'
-import { readWitness, readWitnesses, unfinished, type WitnessLine } from './witness.ts'
+import { campaign, LEASE } from './kill-campaign.ts'
+import { cleanUp, folder, start, until } from './processes.ts'
+import { percentile, report, seededChance } from './seed.ts'
+import { readWitness, unfinished } from './witness.ts'
 
 cleanUp()
 
-const LEASE = 1_000
-
-interface Campaign {
-  readonly kills: number
-  /** That may be killed; one more never is, because somebody must be there to find what the others held. */
-  readonly processes: number
-  /** Tasks waiting at any time, so that every process has something to do. */
-  readonly backlog: number
-  readonly seed: number
-  readonly plant?: Plant
-}
-
-interface Kill {
-  readonly at: number
-  /** Begun and not ended when the process died. */
-  readonly held: readonly WitnessLine[]
-}
-
-const campaign = async ({ kills, processes, backlog, seed, plant = 'none' }: Campaign) => {
-  const place = folder()
-  const file = join(place, 'kill.db')
-  const { between, pick } = chance(seed)
-  const client = await connect(`sqlite:${file}`, { logger: silentLogger })
-  const submitted: string[] = []
-  const fill = async (): Promise<void> => {
-    const { count } = await client.count({ status: 'pending' })
-    const shared = { maxRetries: null, retryPolicy: { base: '50ms', max: '200ms' } } as const
-    const items = Array.from({ length: Math.max(0, backlog - count) }, () => ({ type: 'work', input: null }))
-    for (const result of await client.submitMany(items, shared)) if (result.ok) submitted.push(result.task.id)
-  }
-  const begin = (): Child =>
-    start('worker', {
-      file,
-      folder: place,
-      seed: between(0, 1e9),
-      concurrency: 4,
-      takes: [20, 400],
-      leaseTtl: `${LEASE}ms`,
-      plant,
-    })
-
-  await fill()
-  const survivor = begin()
-  const children = Array.from({ length: processes }, begin)
-  const killed: Kill[] = []
-  while (killed.length < kills) {
-    await pause(between(200, 450))
-    const busy = (): Child[] =>
-      children.filter((child) => child.isAlive && unfinished(readWitness(place, child.pid)).length > 0)
-    await until('a process has a task under way', async () => {
-      await fill()
-      return busy().length > 0
-    })
-    const victim = pick(busy())
-    const at = Date.now()
-    await victim.kill()
-    // It may have ended its task just before: then the kill hit nothing, and does not count.
-    const held = unfinished(readWitness(place, victim.pid))
-    if (held.length > 0) killed.push({ at, held })
-    children[children.indexOf(victim)] = begin()
-  }
-  await until('every task has ended', async () => {
-    const counts = await Promise.all(['pending', 'running'].map((status) => client.count({ status })))
-    return counts.every(({ count }) => count === 0)
-  })
-  for (const child of [survivor, ...children]) child.signal('SIGTERM')
-  await Promise.all([survivor, ...children].map((child) => child.end()))
-  await client.close()
-  const witness = readWitnesses(place)
-  const records = await readRecords(file, submitted)
-  const wrong = violations({ submitted, records, witness, leaseTtl: LEASE })
-  const byId = new Map(records.flatMap((record) => (record === null ? [] : [[record.id, record] as const])))
-  const recoveries = killed.flatMap(({ at, held }) => held.map((line) => recovery(byId.get(line.task!), line, at)))
-  return { submitted, killed, records, wrong, recoveries }
-}
-
-/** How long after the kill the task was pending again; NaN when it never was. */
-const recovery = (record: TaskRecord | undefined, { fence }: WitnessLine, killedAt: number): number => {
-  const history = record?.history ?? []
-  const claims = history.filter(({ move }) => move === 'claim')
-  const lost = history.find(({ move, op }) => move === 'lose-lease' && op === claims[fence! - 1]?.op)
-  return lost === undefined ? Number.NaN : lost.at - killedAt
-}
+const address = (): string => join(folder(), 'kill.db')
 
 test('100 workers killed in the middle of a task lose nothing, and their tasks are free again within the lease and a second', async () => {
   const { seed } = seededChance('kill')
   const { submitted, killed, records, wrong, recoveries } = await campaign({
+    address: address(),
     kills: 100,
     processes: 5,
     backlog: 200,
@@ -150,11 +67,25 @@ test('workers that have no slot free still free what a killed one held', async (
 })
 
 test('a store that completes a task before it has run is noticed', async () => {
-  const { wrong } = await campaign({ kills: 3, processes: 2, backlog: 30, seed: 2, plant: 'complete-on-claim' })
+  const { wrong } = await campaign({
+    address: address(),
+    kills: 3,
+    processes: 2,
+    backlog: 30,
+    seed: 2,
+    plant: 'complete-on-claim',
+  })
   expect(wrong.some((sentence) => sentence.includes('no witness saw'))).toBe(true)
 })
 
 test('a reclaimer that does not wait for the end of a lease is noticed', async () => {
-  const { wrong } = await campaign({ kills: 3, processes: 2, backlog: 30, seed: 3, plant: 'hasty-reclaim' })
+  const { wrong } = await campaign({
+    address: address(),
+    kills: 3,
+    processes: 2,
+    backlog: 30,
+    seed: 3,
+    plant: 'hasty-reclaim',
+  })
   expect(wrong.some((sentence) => sentence.includes('lost a lease'))).toBe(true)
 })

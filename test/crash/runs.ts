@@ -1,7 +1,7 @@
 /** The checker: what the store says of its tasks against what the witnesses saw. Every sentence it returns is a broken promise. */
 import type { HistoryEntry } from '../../src/core/task.ts'
-import { openSqlite } from '../../src/store/sqlite/store.ts'
 import type { TaskRecord } from '../../src/store/store.ts'
+import { openAt } from './address.ts'
 import type { WitnessLine } from './witness.ts'
 
 export interface Evidence {
@@ -15,7 +15,7 @@ export interface Evidence {
 const RERUN: ReadonlySet<string> = new Set(['lose-lease', 'fail', 'time-out', 'retry', 'release', 'reschedule'])
 
 export const readRecords = async (file: string, ids: readonly string[]): Promise<(TaskRecord | null)[]> => {
-  const store = await openSqlite(file, { create: false })
+  const store = await openAt(file, false)
   try {
     const records: (TaskRecord | null)[] = []
     for (let i = 0; i < ids.length; i += 500) records.push(...(await store.get(ids.slice(i, i + 500))))

@@ -2,8 +2,8 @@
 import { connect } from '../../../src/connect.ts'
 import type { Client } from '../../../src/runtime/client.ts'
 import { silentLogger } from '../../../src/runtime/logger.ts'
-import { openSqlite } from '../../../src/store/sqlite/store.ts'
 import type { Store } from '../../../src/store/store.ts'
+import { openAt } from '../address.ts'
 import { type Plant, planted } from '../planted.ts'
 
 export const planOf = <Plan>(): Plan => JSON.parse(process.argv[2]!) as Plan
@@ -16,4 +16,4 @@ export const open = async (
   file: string,
   plant: Plant = 'none',
   wrap: (store: Store) => Store = (store) => store,
-): Promise<Client> => connect(wrap(planted(await openSqlite(file), plant)), { logger: silentLogger })
+): Promise<Client> => connect(wrap(planted(await openAt(file), plant)), { logger: silentLogger })

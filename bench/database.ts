@@ -20,7 +20,7 @@ export const onServer = async <T>(url: string, use: (client: pg.Client) => Promi
 export const createDatabase = async (server: string, name: string, template = 'template1'): Promise<Database> => {
   await onServer(server, async (client) => {
     await client.query('checkpoint')
-    await client.query(`create database "${name}" template "${template}"`)
+    await client.query(`create database "${name}" template "${template}" strategy file_copy`)
   })
   const url = new URL(server)
   url.pathname = `/${name}`

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 
 type Holdfast = typeof import('../../src/index.ts')
+type Claim = typeof import('../../src/store/postgres/claim.ts')
 type Connection = typeof import('../../src/store/sqlite/connection.ts')
 
 const DIST = new URL('../../dist/', import.meta.url)
@@ -17,3 +18,6 @@ export const loadHoldfast = (): Promise<Holdfast> => load<Holdfast>('index.js')
 
 /** For the raw loop: a file with Holdfast's own tables and pragmas. */
 export const loadConnection = (): Promise<Connection> => load<Connection>('store/sqlite/connection.js')
+
+/** For the plans: the claim as PostgreSQL is asked for it. */
+export const loadClaim = (): Promise<Claim> => load<Claim>('store/postgres/claim.js')

@@ -14,7 +14,7 @@ export const CLOCK = `clock as materialized (select coalesce($1::bigint, floor(e
  */
 const levels = (schema: string): string => `
   wanted(type) as (
-    select unnest($3::text[])
+    select distinct unnest($3::text[])
     union all
     (with recursive found(type) as (
       (select type from ${schema}.task where $3::text[] is null and status = 'pending' and queue = $2 order by type limit 1)
@@ -22,19 +22,26 @@ const levels = (schema: string): string => `
       select (select t.type from ${schema}.task t where t.status = 'pending' and t.queue = $2 and t.type > f.type order by t.type limit 1) from found f where f.type is not null
     ) select type from found where type is not null)
   ),
-  level(type, priority) as (
-    select w.type, (select t.priority from ${schema}.task t where t.status = 'pending' and t.queue = $2 and t.type = w.type order by t.priority desc limit 1) from wanted w
+  level(type, expiring, priority) as (
+    select w.type, e.expiring, (select t.priority from ${schema}.task t where t.status = 'pending' and t.queue = $2 and t.type = w.type and t.expiring = e.expiring order by t.priority desc limit 1)
+    from wanted w, (values (false), (true)) e(expiring)
     union all
-    select l.type, (select t.priority from ${schema}.task t where t.status = 'pending' and t.queue = $2 and t.type = l.type and t.priority < l.priority order by t.priority desc limit 1) from level l where l.priority is not null
+    select l.type, l.expiring, (select t.priority from ${schema}.task t where t.status = 'pending' and t.queue = $2 and t.type = l.type and t.expiring = l.expiring and t.priority < l.priority order by t.priority desc limit 1)
+    from level l where l.priority is not null
+  ),
+  live(type, expiring, priority) as (
+    select * from level l where l.priority is not null and (not l.expiring or exists (
+      select 1 from ${schema}.task t where t.status = 'pending' and t.queue = $2 and t.type = l.type and t.priority = l.priority and t.expires_at > (select now from clock)
+    ))
   )`
 
-const DUE_AT_LEVEL = `t.status = 'pending' and t.queue = $2 and t.type = l.type and t.priority = l.priority and t.available_at <= (select now from clock) and (t.expires_at is null or t.expires_at > (select now from clock))`
+const DUE_AT_LEVEL = `t.status = 'pending' and t.queue = $2 and t.type = l.type and t.expiring = l.expiring and t.priority = l.priority and t.available_at <= (select now from clock) and (t.expires_at is null or t.expires_at > (select now from clock))`
 
 /** One type: lock while walking, so that claims beside each other take neighbours. */
 const lockWalking = (schema: string): string => `
   picked as materialized (
     select x.id, row_number() over (order by l.priority desc, x.available_at, x.id) as n
-    from level l cross join lateral (
+    from live l cross join lateral (
       select t.id, t.available_at from ${schema}.task t where ${DUE_AT_LEVEL} order by t.available_at, t.id limit $4 for update skip locked
     ) x
     order by l.priority desc, x.available_at, x.id limit $4
@@ -44,7 +51,7 @@ const lockWalking = (schema: string): string => `
 const mergeThenLock = (schema: string): string => `
   merged as materialized (
     select x.id, row_number() over (order by l.priority desc, x.available_at, x.id) as n
-    from level l cross join lateral (
+    from live l cross join lateral (
       select t.id, t.available_at from ${schema}.task t where ${DUE_AT_LEVEL} order by t.available_at, t.id limit $4 * 3 + 8
     ) x
     order by l.priority desc, x.available_at, x.id limit $4 * 3 + 8
@@ -82,8 +89,8 @@ export const claimStatements = (schema: string): ClaimStatements => ({
   next: `
     with recursive ${CLOCK}, ${levels(schema)}
     select least(
-      (select min(x.available_at) from level l cross join lateral (
-        select t.available_at from ${schema}.task t where t.status = 'pending' and t.queue = $2 and t.type = l.type and t.priority = l.priority and (t.expires_at is null or t.expires_at > (select now from clock)) order by t.available_at limit 1
+      (select min(x.available_at) from live l cross join lateral (
+        select t.available_at from ${schema}.task t where t.status = 'pending' and t.queue = $2 and t.type = l.type and t.expiring = l.expiring and t.priority = l.priority and (t.expires_at is null or t.expires_at > (select now from clock)) order by t.available_at limit 1
       ) x),
       (select lease_expires_at from ${schema}.task where status = 'running' order by lease_expires_at limit 1),
       (select expires_at from ${schema}.task where status = 'pending' and expires_at is not null order by expires_at limit 1)

@@ -20,9 +20,16 @@ export interface Place {
 export const placeOf = (url: string | null, pool: Pool | undefined): Place => {
   if (pool !== undefined) return placeOfPool(pool)
   if (url === null) throw new HoldfastError('INVALID_OPTION', 'postgres needs an address or a pool', { field: 'url' })
-  const config = { connectionString: url }
+  const config = { connectionString: url.replace(SCHEMA_IN_URL, '$1') }
   return { config, portable: config, address: withoutSecrets(url) }
 }
+
+/** `?schema=jobs` at the end of an address; not a setting that the driver knows. */
+const SCHEMA_IN_URL = /([?&])schema=([^&]*)&?/
+
+/** By option, else as the address says. Quoted, as it stands in statements. */
+export const schemaOf = (url: string | null, schema: string | undefined): string =>
+  checkSchema(schema ?? SCHEMA_IN_URL.exec(url ?? '')?.[2] ?? 'holdfast')
 
 const placeOfPool = ({ options }: Pool): Place => {
   const { connectionString, host, port, user, password, database, ssl, stream } = options
@@ -62,8 +69,8 @@ export const mannersOf = ({ prepare = true, queryTimeout = '15s' }: PostgresOpti
 
 const SCHEMA_NAME = /^[a-z_][a-z0-9_]{0,62}$/
 
-/** Quoted, as it stands in statements: the only name that is not a parameter. */
-export const checkSchema = (schema: string): string => {
+/** The only name in a statement that is not a parameter. */
+const checkSchema = (schema: string): string => {
   if (typeof schema === 'string' && SCHEMA_NAME.test(schema)) return `"${schema}"`
   throw new HoldfastError(
     'INVALID_OPTION',
@@ -100,13 +107,13 @@ export const prepareSchema = async (
   if (found === 0 && !create) {
     throw new HoldfastError(
       'STORE_NOT_FOUND',
-      `there is no Holdfast store in schema ${schema}: run \`holdfast init --url URL\`, or connect with create: true`,
+      `there is no Holdfast store in schema ${schema}: run \`holdfast init URL\`, or connect with create: true`,
     )
   }
   if (found > 0 && found < SCHEMA_VERSION && !mayMigrate) {
     throw new HoldfastError(
       'SCHEMA_OLDER',
-      `schema ${schema} has version ${found}, this release needs ${SCHEMA_VERSION}: run \`holdfast migrate --url URL\``,
+      `schema ${schema} has version ${found}, this release needs ${SCHEMA_VERSION}: run \`holdfast migrate URL\``,
       { found, needed: SCHEMA_VERSION },
     )
   }

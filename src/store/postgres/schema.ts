@@ -5,7 +5,8 @@ import type { Executor } from './connection.ts'
 /**
  * `options` holds what was given on submit and is not a default, as JSON text, or null. `history` is JSON objects with
  * commas between, without brackets, so that a move appends to it. Payloads are text, not jsonb, which would reorder keys,
- * round numbers and refuse NUL. Instants are milliseconds. A key is an orphan once its task was removed.
+ * round numbers and refuse NUL. Instants are milliseconds. A key is an orphan once its task was removed. Tasks
+ * that may expire stand apart in the queue (`expiring`): a crowd of expired ones is passed by with one look at those that live.
  */
 const migrations = (schema: string): readonly string[] => [
   `
@@ -41,10 +42,12 @@ const migrations = (schema: string): readonly string[] => [
     output_encoding text not null default 'json',
     output text,
     input text not null,
-    history text not null
+    history text not null,
+    expiring boolean not null generated always as (expires_at is not null) stored
   ) with (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1, autovacuum_analyze_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
-  create index task_ready on ${schema}.task (queue, type, priority desc, available_at, id) where status = 'pending';
+  create index task_ready on ${schema}.task (queue, type, expiring, priority desc, available_at, id) where status = 'pending';
+  create index task_live on ${schema}.task (queue, type, priority, expires_at) where status = 'pending' and expires_at is not null;
   create index task_lease on ${schema}.task (lease_expires_at) where status = 'running';
   create index task_expiry on ${schema}.task (expires_at) where status = 'pending' and expires_at is not null;
   create index task_ended on ${schema}.task (status, id) where status not in ('pending', 'running', 'completed');

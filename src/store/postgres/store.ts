@@ -32,13 +32,13 @@ import { asHoldfastError } from './errors.ts'
 import { IdentityGuard } from './identity.ts'
 import { insertKeyed, insertKeyless } from './insert.ts'
 import { startKeeper } from './keeper.ts'
-import { checkSchema, checkSettings, mannersOf, type Place, placeOf, prepareSchema } from './opening.ts'
+import { checkSettings, mannersOf, type Place, placeOf, prepareSchema, schemaOf } from './opening.ts'
 import { countTasks, findKeys, getTasks, listTasks } from './query.ts'
 import { joinTransaction } from './transaction.ts'
 import { NOTIFY, Wake } from './wake.ts'
 
 export interface PostgresOptions {
-  /** The schema with Holdfast's tables. Default 'holdfast'. */
+  /** The schema with Holdfast's tables. Default: what `?schema=` in the address says, else 'holdfast'. */
   readonly schema?: string
   /** Make the schema when there is none. Default false. */
   readonly create?: boolean
@@ -60,7 +60,7 @@ export interface PostgresOptions {
 }
 
 export const openPostgres = async (url: string | null, options: PostgresOptions = {}): Promise<Store> => {
-  const schema = checkSchema(options.schema ?? 'holdfast')
+  const schema = schemaOf(url, options.schema)
   const manners = mannersOf(options)
   const { pool, max = 6, listen = true } = options
   const place = placeOf(url, pool)

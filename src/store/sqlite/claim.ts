@@ -17,11 +17,12 @@ export interface LookRows {
 /** Where a candidate stands in the queue. */
 type Candidate = [key: number, availableAt: Instant, id: string]
 
-const READY = `from holdfast_task indexed by holdfast_task_ready where status = 'pending' and queue = ? and type = ?`
+const READY = `from holdfast_task indexed by holdfast_task_ready where status = 'pending' and queue = ? and type = ? and expiring = ?`
 const TOP_LEVEL = `select priority ${READY} order by priority desc limit 1`
 const NEXT_LEVEL = `select priority ${READY} and priority < ? order by priority desc limit 1`
 const CANDIDATES = `select key, available_at, id ${READY} and priority = ? and available_at <= ? and (expires_at is null or expires_at > ?) order by available_at, id limit ?`
 const LATER = `select available_at ${READY} and priority = ? and available_at > ? order by available_at limit 1`
+const LIVE = `select 1 from holdfast_task indexed by holdfast_task_live where status = 'pending' and queue = ? and type = ? and priority = ? and expires_at > ? limit 1`
 const FIRST_TYPE = `select type from holdfast_task indexed by holdfast_task_ready where status = 'pending' and queue = ? order by type limit 1`
 const NEXT_TYPE = `select type from holdfast_task indexed by holdfast_task_ready where status = 'pending' and queue = ? and type > ? order by type limit 1`
 
@@ -41,21 +42,29 @@ const LEASE = `
 /** Read first and written after: RETURNING copies every row once more, and gives no order anyway. */
 const BY_KEYS = `select ${CLAIMED_COLUMNS} from holdfast_task where key in (select value from json_each(?))`
 
+/** One line in front of a worker: the tasks of one type that may expire, or that may not, at its next priority. */
+interface Line {
+  readonly type: string
+  readonly expiring: 0 | 1
+  priority: number
+}
+
 /** Walks only what can be claimed: types that are handled, one priority after the other, what is due in each. */
 class Ready {
   readonly #db: DatabaseSync
-  readonly #want: Want
+  readonly #queue: string
   readonly #now: Instant
-  readonly #levels: Map<string, number>
+  #lines: Line[] = []
 
-  constructor(db: DatabaseSync, want: Want, now: Instant) {
+  constructor(db: DatabaseSync, { queue, types }: Want, now: Instant) {
     this.#db = db
-    this.#want = want
+    this.#queue = queue
     this.#now = now
-    this.#levels = new Map()
-    for (const type of want.types ?? pendingTypes(db, want.queue)) {
-      const top = one<number>(db, TOP_LEVEL, want.queue, type)
-      if (top !== undefined) this.#levels.set(type, top)
+    for (const type of new Set(types ?? pendingTypes(db, queue))) {
+      for (const expiring of [0, 1] as const) {
+        const priority = one<number>(db, TOP_LEVEL, queue, type, expiring)
+        if (priority !== undefined) this.#lines.push({ type, expiring, priority })
+      }
     }
   }
 
@@ -63,40 +72,43 @@ class Ready {
   keys(limit: number): { keys: number[]; later: Instant | null } {
     const keys: number[] = []
     let later: Instant | null = null
-    while (this.#levels.size > 0 && keys.length < limit) {
-      const level = Math.max(...this.#levels.values())
-      const types = [...this.#levels].filter(([, priority]) => priority === level).map(([type]) => type)
-      const found = types.map((type) => this.#candidates(type, level, limit - keys.length))
-      const turn =
-        found.length === 1
-          ? found[0]!
-          : found
-              .flat()
-              .sort(byTurn)
-              .slice(0, limit - keys.length)
-      for (const [key] of turn) keys.push(key)
-      if (keys.length < limit)
-        for (const type of types) later = earlier(later, one(this.#db, LATER, this.#want.queue, type, level, this.#now))
-      for (const type of types) this.#down(type, level)
+    while (this.#lines.length > 0 && keys.length < limit) {
+      const level = Math.max(...this.#lines.map(({ priority }) => priority))
+      const lines = this.#lines.filter(({ priority }) => priority === level)
+      for (const [key] of this.#first(lines, limit - keys.length)) keys.push(key)
+      if (keys.length < limit) for (const line of lines) later = earlier(later, this.#later(line))
+      for (const line of lines) this.#down(line)
     }
     return { keys, later }
   }
 
-  #candidates(type: string, level: number, limit: number): Candidate[] {
+  #first(lines: readonly Line[], limit: number): Candidate[] {
+    const found = lines.map((line) => this.#candidates(line, limit))
+    return found.length === 1 ? found[0]! : found.flat().sort(byTurn).slice(0, limit)
+  }
+
+  #candidates({ type, expiring, priority }: Line, limit: number): Candidate[] {
+    const [queue, now] = [this.#queue, this.#now]
+    if (expiring === 1 && one(this.#db, LIVE, queue, type, priority, now) === undefined) return []
     return prepared(this.#db, CANDIDATES).all(
-      this.#want.queue,
+      queue,
       type,
-      level,
-      this.#now,
-      this.#now,
+      expiring,
+      priority,
+      now,
+      now,
       limit,
     ) as unknown as Candidate[]
   }
 
-  #down(type: string, level: number): void {
-    const below = one<number>(this.#db, NEXT_LEVEL, this.#want.queue, type, level)
-    if (below === undefined) this.#levels.delete(type)
-    else this.#levels.set(type, below)
+  #later({ type, expiring, priority }: Line): Instant | undefined {
+    return one(this.#db, LATER, this.#queue, type, expiring, priority, this.#now)
+  }
+
+  #down(line: Line): void {
+    const below = one<number>(this.#db, NEXT_LEVEL, this.#queue, line.type, line.expiring, line.priority)
+    if (below === undefined) this.#lines = this.#lines.filter((other) => other !== line)
+    else line.priority = below
   }
 }
 

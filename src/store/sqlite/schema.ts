@@ -11,7 +11,8 @@ export const SPARSE = `status <> 'pending' and status <> 'running' and status <>
 /**
  * All names begin with holdfast_, because the file may be the application's own. `options` holds what was given on submit
  * and is not a default, as JSON, or null: most tasks have none. `history` is JSON objects with commas between, without
- * brackets, so that a move appends to it. A key is an orphan once its task was removed: then only its own time is left to it.
+ * brackets, so that a move appends to it. Tasks that may expire stand apart in the queue (`expiring`): a crowd of expired ones
+ * is passed by with one look at those that still live. A key is an orphan once its task was removed: then only its own time is left to it.
  */
 const MIGRATIONS: readonly string[] = [
   `
@@ -50,10 +51,12 @@ const MIGRATIONS: readonly string[] = [
     output_encoding text not null default 'json',
     output text,
     input text not null,
-    history text not null
+    history text not null,
+    expiring integer generated always as (expires_at is not null) virtual
   ) strict;
 
-  create index holdfast_task_ready on holdfast_task (queue, type, priority desc, available_at, id, expires_at) where status = 'pending';
+  create index holdfast_task_ready on holdfast_task (queue, type, expiring, priority desc, available_at, id) where status = 'pending';
+  create index holdfast_task_live on holdfast_task (queue, type, priority, expires_at) where status = 'pending' and expires_at is not null;
   create index holdfast_task_lease on holdfast_task (lease_expires_at) where status = 'running';
   create index holdfast_task_expiry on holdfast_task (expires_at) where status = 'pending' and expires_at is not null;
   create index holdfast_task_ended on holdfast_task (status, id) where ${SPARSE};

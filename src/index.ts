@@ -3,6 +3,7 @@ export { type ConnectOptions, connect, DEFAULT_ADDRESS } from './connect.ts'
 export { type Duration, type DurationParts, formatDuration, parseDuration } from './core/durations.ts'
 export { CODES, type Code, HoldfastError, isHoldfastError } from './core/errors.ts'
 export { PermanentError, RescheduleError, type RescheduleOptions, RetryableError } from './core/failure.ts'
+export { type Fingerprint, fingerprintOf } from './core/fingerprint.ts'
 export { MOVES, type MoveName } from './core/machine.ts'
 export type { JsonValue } from './core/payload.ts'
 export { DEFAULT_RETRY_POLICY, type RetryPolicyOptions } from './core/retry.ts'
@@ -20,12 +21,22 @@ export {
 } from './core/task.ts'
 export { parseView, VIEW_ALIASES, VIEWS, type View } from './core/views.ts'
 export { AbortedError, type AbortReason, type Handler, type TaskContext } from './runtime/attempt.ts'
+export type { BulkOptions, BulkReport } from './runtime/bulk.ts'
 export {
   type ClaimNextOptions,
   type ClaimOptions,
   Client,
   type SubmitManyItem,
 } from './runtime/client.ts'
+export type {
+  DeadGroup,
+  DeadGroups,
+  DeadLetters,
+  PurgeReport,
+  ReplayOptions,
+  ReplayReport,
+} from './runtime/dead-letters.ts'
+export type { DeadQuery } from './runtime/dead-selection.ts'
 export { type DefineOptions, defineTask, type SubmitDefaults, type TaskDefinition } from './runtime/definition.ts'
 export type { MoveEvent } from './runtime/events.ts'
 export type { Count, ListOptions, QueueStats, TaskPage, TaskQuery } from './runtime/inspect.ts'

@@ -6,7 +6,8 @@ import * as machine from '../core/machine.ts'
 import { Task } from '../core/snapshot.ts'
 import { checkId, checkName, checkWorkerId, type SubmitOptions } from '../core/submission.ts'
 import type { HistoryEntry, Holder, Instant } from '../core/task.ts'
-import { asDefinition, type TaskDefinition } from './definition.ts'
+import { DeadLetters } from './dead-letters.ts'
+import { asDefinition, type TaskDefinition, withDefaults } from './definition.ts'
 import type { MoveEvent } from './events.ts'
 import {
   type Count,
@@ -57,6 +58,9 @@ export class Client {
   readonly #retention: Retention | null
   readonly #workers = new Set<Worker>()
   #closed = false
+  readonly #scheduler: Scheduler
+  readonly #schedules: Schedules
+  readonly #deadLetters: DeadLetters
 
   constructor(session: Session, retention?: RetentionOptions) {
     this.#session = session
@@ -65,6 +69,9 @@ export class Client {
     this.#waiting = new Waiting(session)
     this.#retention = retention === undefined ? null : new Retention(session, retention)
   }
+    this.#scheduler = new Scheduler(session, this.#submitter)
+    this.#schedules = new Schedules(session, this.#submitter, this.#scheduler)
+    this.#deadLetters = new DeadLetters(session, this.#waiting)
 
   /** Where the tasks are, without secrets. */
   get address(): string {
@@ -216,6 +223,18 @@ export class Client {
   }
 
   // ── driving tasks by hand ────────────────────────────────────────────────────────────────────────────────────
+
+  /** Tasks that failed for good: what they died of, and ways to bring them back. */
+  get deadLetters(): DeadLetters {
+    this.#open()
+    return this.#deadLetters
+  }
+
+  /** Recurring work. Every worker that has started makes its tasks. */
+  get schedules(): Schedules {
+    this.#open()
+    return this.#schedules
+  }
 
   /** This very task, for a caller who drives it himself. The same worker again gets the same lease. */
   async claim(id: string, options: ClaimOptions): Promise<TaskLease> {

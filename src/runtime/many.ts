@@ -38,7 +38,8 @@ const idsOf = async (session: Session, query: TaskQuery): Promise<string[]> => {
   return ids
 }
 
-const each = async (id: string, move: () => Promise<Task>): Promise<EachResult> => {
+/** What is refused is that one's own result; a fault is everybody's. */
+export const each = async (id: string, move: () => Promise<Task>): Promise<EachResult> => {
   try {
     return { id, task: await move() }
   } catch (error) {

@@ -207,7 +207,7 @@ const isOwnWrite = (task: TaskRecord, inserted: Inserted): boolean => {
 /** A task that prune took away while its key lives on: known to have ended, and not to be seen any more. */
 const removedTask = (task: TaskRecord, id: string): TaskRecord => ({ ...task, id, status: 'archived', history: [] })
 
-const hashOf = (type: string, input: Payload): string =>
+export const hashOf = (type: string, input: Payload): string =>
   createHash('sha256').update(keySubject(type, input)).digest('base64url')
 
 const asHoldfastError = (error: unknown): HoldfastError =>

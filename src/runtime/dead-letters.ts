@@ -1,0 +1,163 @@
+/** The dead letters: tasks that failed for good. There is no other place for them: they are the tasks with status failed. */
+import { type Duration, parseDuration } from '../core/durations.ts'
+import { HoldfastError } from '../core/errors.ts'
+import { type Fingerprint, fingerprintOf } from '../core/fingerprint.ts'
+import { Task } from '../core/snapshot.ts'
+import { checkInteger, type InstantInput, parseInstant } from '../core/submission.ts'
+import type { Instant, TaskRecord } from '../core/task.ts'
+import { BATCH, Bulk, type BulkOptions, type BulkReport } from './bulk.ts'
+import { type DeadQuery, Selection, type Which } from './dead-selection.ts'
+import { type ListOptions, listTasks, type TaskPage } from './inspect.ts'
+import type { EachResult } from './many.ts'
+import { type Purged, purgeBatch } from './purging.ts'
+import { type Replay, replayBatch } from './replaying.ts'
+import { newOp, type Session } from './session.ts'
+import type { Waiting } from './waiting.ts'
+
+/** Dead letters that died of the same error. */
+export interface DeadGroup extends Fingerprint {
+  readonly count: number
+  readonly firstSeenAt: Instant
+  readonly lastSeenAt: Instant
+  readonly types: readonly string[]
+  /** The one that died last. */
+  readonly sample: Task
+}
+
+export interface DeadGroups {
+  /** Largest first. */
+  readonly groups: readonly DeadGroup[]
+  readonly scanned: number
+  /** There are more dead letters than were looked at: the counts are too low. */
+  readonly capped: boolean
+}
+
+export interface ReplayOptions extends BulkOptions {
+  /** At the most so many a second. */
+  readonly rate?: number
+  /** Replay this many first and wait for them; unless all of them complete, the others are left alone. */
+  readonly canary?: number
+  /** How long to wait for the canaries. Default 10 minutes. */
+  readonly canaryTimeout?: Duration
+  /** Each as a new task under a new id and key; the old one is archived, linked both ways. */
+  readonly asNew?: boolean
+  /** A new expiry; without one, a replayed task does not expire. */
+  readonly ttl?: Duration
+  readonly expiresAt?: InstantInput
+}
+
+export interface ReplayReport extends BulkReport {
+  /** One for each that was tried: the task that will run, or why not. */
+  readonly results: readonly EachResult[]
+  readonly canary: { readonly replayed: number; readonly failed: readonly string[] } | null
+}
+
+export interface PurgeReport extends BulkReport {
+  readonly results: readonly Purged[]
+}
+
+export class DeadLetters {
+  readonly #session: Session
+  readonly #waiting: Waiting
+
+  constructor(session: Session, waiting: Waiting) {
+    this.#session = session
+    this.#waiting = waiting
+  }
+
+  list(options: Omit<ListOptions, 'status'> = {}): Promise<TaskPage> {
+    return listTasks(this.#session, { ...options, status: 'failed' })
+  }
+
+  /** By error: name, and message without numbers, ids and quoted text. Looks at `cap` dead letters at the most. */
+  async groups(query: DeadQuery = {}, options: { readonly cap?: number } = {}): Promise<DeadGroups> {
+    const groups = new Map<string, DeadGroup & { readonly seen: Set<string> }>()
+    const letters = this.#select(query, options.cap)
+    for (let batch = await letters.next(BATCH); batch.length > 0; batch = await letters.next(BATCH)) {
+      for (const letter of batch) if ('record' in letter) addTo(groups, letter.record)
+    }
+    const largestFirst = [...groups.values()].sort((a, b) => b.count - a.count || b.lastSeenAt - a.lastSeenAt)
+    return {
+      groups: largestFirst.map(({ seen, ...group }) => ({ ...group, types: [...seen].sort() })),
+      scanned: letters.scanned,
+      capped: letters.isCapped,
+    }
+  }
+
+  /** One, many, a group (`{ group: fingerprint }`) or all that match. Each has its own result. */
+  async replay(which: Which, options: ReplayOptions = {}): Promise<ReplayReport> {
+    const { asNew = false, dryRun = false, canary } = options
+    const replay: Replay = { op: newOp(), asNew, expiresAt: expiryOf(options) }
+    const canaryTimeout = parseDuration(options.canaryTimeout ?? '10m', 'canaryTimeout')
+    const trial = canary === undefined ? 0 : checkInteger(canary, 'canary', 1, 1_000)
+    const bulk = new Bulk(this.#session, this.#select(which, options.cap), options, options.rate)
+    const results: EachResult[] = []
+    const move = async (dead: readonly TaskRecord[]): Promise<readonly EachResult[]> =>
+      replayBatch(this.#session, dead, replay)
+    if (dryRun) return { ...(await bulk.count()), results, canary: null }
+    let canaries: readonly string[] = []
+    while (canaries.length < trial && (await bulk.step(trial - canaries.length, move, results)))
+      canaries = results.flatMap((one) => ('task' in one ? [one.task.id] : []))
+    const failed = trial === 0 ? [] : await this.#failedOf(canaries, canaryTimeout, options.signal)
+    if (failed.length > 0) bulk.stop('canary')
+    while (await bulk.step(BATCH, move, results));
+    return { ...bulk.report, results, canary: trial === 0 ? null : { replayed: canaries.length, failed } }
+  }
+
+  /** Removes dead letters and their idempotency keys for good. */
+  async purge(which: Which, options: BulkOptions = {}): Promise<PurgeReport> {
+    const bulk = new Bulk(this.#session, this.#select(which, options.cap), options)
+    const results: Purged[] = []
+    if (options.dryRun) return { ...(await bulk.count()), results }
+    while (await bulk.step(BATCH, (dead) => purgeBatch(this.#session, dead), results));
+    return { ...bulk.report, results }
+  }
+
+  #select(which: Which, cap?: number): Selection {
+    return new Selection(this.#session, which, cap)
+  }
+
+  /** Those that did not complete, or not in time. */
+  async #failedOf(ids: readonly string[], timeout: number, signal?: AbortSignal): Promise<string[]> {
+    const waiting = { timeout: { milliseconds: timeout }, ...(signal === undefined ? null : { signal }) }
+    const endings = await Promise.all(
+      ids.map((id) =>
+        this.#waiting.forEnd(id, waiting).then(
+          ({ status, archivedFrom }) => (archivedFrom ?? status) === 'completed',
+          () => false,
+        ),
+      ),
+    )
+    return ids.filter((_, i) => !endings[i])
+  }
+}
+
+const addTo = (groups: Map<string, DeadGroup & { readonly seen: Set<string> }>, record: TaskRecord): void => {
+  const print = fingerprintOf(record.lastError)
+  const at = record.lastError?.at ?? record.completedAt ?? record.updatedAt
+  const group = groups.get(print.fingerprint)
+  const isLast = group === undefined || at >= group.lastSeenAt
+  groups.set(print.fingerprint, {
+    ...print,
+    count: (group?.count ?? 0) + 1,
+    firstSeenAt: Math.min(group?.firstSeenAt ?? at, at),
+    lastSeenAt: Math.max(group?.lastSeenAt ?? at, at),
+    types: [],
+    seen: (group?.seen ?? new Set()).add(record.type),
+    sample: isLast ? new Task(record) : group.sample,
+  })
+}
+
+const expiryOf = ({ ttl, expiresAt }: ReplayOptions): Replay['expiresAt'] => {
+  if (ttl !== undefined && expiresAt !== undefined) {
+    throw new HoldfastError('INVALID_OPTION', 'ttl and expiresAt say the same thing twice: give one of them', {
+      field: 'ttl',
+    })
+  }
+  if (ttl !== undefined) {
+    const length = parseDuration(ttl, 'ttl')
+    return (now) => now + length
+  }
+  const at = expiresAt === undefined ? null : parseInstant(expiresAt, 'expiresAt')
+  return () => at
+}

@@ -1,0 +1,118 @@
+/** Which dead letters are meant: ids, a query, a group; handed out a few at a time. */
+import { HoldfastError } from '../core/errors.ts'
+import { fingerprintOf } from '../core/fingerprint.ts'
+import { checkId, checkInteger } from '../core/submission.ts'
+import type { Instant, TaskRecord } from '../core/task.ts'
+import { type TaskQuery, toQuery } from './inspect.ts'
+import { notFound, type Session } from './session.ts'
+import { withPatience } from './settle.ts'
+
+/** As `list` takes it, without a status; `group` is a fingerprint that `groups` gave. */
+export interface DeadQuery extends Omit<TaskQuery, 'status' | 'workerId'> {
+  readonly group?: string
+}
+
+/** `{}` means all of them. */
+export type Which = string | readonly string[] | DeadQuery
+
+/** Records that came from a query are without history. */
+export type Letter =
+  | { readonly id: string; readonly record: TaskRecord }
+  | { readonly id: string; readonly error: HoldfastError }
+
+const PAGE = 1_000
+const DEFAULT_CAP = 100_000
+
+export class Selection {
+  readonly #session: Session
+  readonly #more: () => Promise<readonly Letter[] | null>
+  readonly #cap: number
+  #buffer: Letter[] = []
+  #scanned = 0
+  #isCapped = false
+
+  constructor(session: Session, which: Which, cap: number = DEFAULT_CAP) {
+    this.#session = session
+    this.#cap = checkInteger(cap, 'cap', 1, 1_000_000_000)
+    this.#more = isQuery(which) ? this.#byQuery(which) : this.#byIds(typeof which === 'string' ? [which] : which)
+  }
+
+  get scanned(): number {
+    return this.#scanned
+  }
+
+  get isCapped(): boolean {
+    return this.#isCapped
+  }
+
+  /** Up to `most`; empty at the end. */
+  async next(most: number): Promise<readonly Letter[]> {
+    while (this.#buffer.length < most) {
+      const more = await this.#more()
+      if (more === null) break
+      this.#buffer.push(...more)
+    }
+    return this.#buffer.splice(0, most)
+  }
+
+  #byIds(given: readonly string[]): () => Promise<readonly Letter[] | null> {
+    const ids = [...new Set(given)]
+    return async () => {
+      const some = ids.splice(0, PAGE)
+      if (some.length === 0) return null
+      const checked = some.map((id) => checkedId(id))
+      const good = checked.flatMap((one) => (typeof one === 'string' ? [one] : []))
+      const records = await withPatience(this.#session, () => this.#session.store.get(good))
+      this.#scanned += good.length
+      return checked.map((one) => {
+        if (typeof one !== 'string') return one
+        const record = records[good.indexOf(one)]
+        return record ? { id: one, record } : { id: one, error: notFound(one) }
+      })
+    }
+  }
+
+  /** Only what is dead by now: what dies again while we walk is not met a second time. */
+  #byQuery({ group, completedBefore, ...query }: DeadQuery): () => Promise<readonly Letter[] | null> {
+    const deadBefore = this.#session.time.now() + 1
+    const wanted = toQuery({
+      ...query,
+      status: 'failed',
+      ...(completedBefore === undefined ? null : { completedBefore }),
+    })
+    const before: Instant = Math.min(wanted.completedBefore ?? deadBefore, deadBefore)
+    let after: string | undefined
+    let isOver = false
+    return async () => {
+      if (isOver) return null
+      const page = {
+        order: 'oldest',
+        limit: Math.min(PAGE, this.#cap - this.#scanned + 1),
+        now: null,
+        ...(after === undefined ? null : { after }),
+      } as const
+      const found = await withPatience(this.#session, () =>
+        this.#session.store.list({ ...wanted, completedBefore: before }, page),
+      )
+      const records = found.slice(0, this.#cap - this.#scanned)
+      this.#isCapped = found.length > records.length
+      isOver = this.#isCapped || found.length < page.limit
+      after = records.at(-1)?.id
+      this.#scanned += records.length
+      return records
+        .filter(({ lastError }) => group === undefined || fingerprintOf(lastError).fingerprint === group)
+        .map((record) => ({ id: record.id, record }))
+    }
+  }
+}
+
+const isQuery = (which: Which): which is DeadQuery => typeof which === 'object' && !Array.isArray(which)
+
+const checkedId = (id: string): string | { readonly id: string; readonly error: HoldfastError } => {
+  try {
+    return checkId(id)
+  } catch (error) {
+    if (error instanceof HoldfastError) return { id: String(id), error }
+    throw error
+  }
+}

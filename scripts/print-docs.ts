@@ -5,6 +5,7 @@ import { CODES } from '../src/core/errors.ts'
 import { MOVES } from '../src/core/machine.ts'
 import { STATUSES, TERMINAL_STATUSES } from '../src/core/task.ts'
 import { VIEW_ALIASES } from '../src/core/views.ts'
+import { withPrintedParts } from './print-cli-docs.ts'
 
 const NOTE = '<!-- Printed from the code by `npm run docs`: edit that, not this. -->'
 
@@ -98,13 +99,16 @@ ${table(
 )}
 `
 
+const fileOf = (name: string): URL => new URL(`../docs/${name}.md`, import.meta.url)
+
 const isCheck = process.argv.includes('--check')
 let stale = 0
 for (const [name, text] of [
   ['lifecycle', lifecycle()],
   ['errors', errors()],
+  ['cli', withPrintedParts(readFileSync(fileOf('cli'), 'utf8'))],
 ] as const) {
-  const file = new URL(`../docs/${name}.md`, import.meta.url)
+  const file = fileOf(name)
   if (!isCheck) writeFileSync(file, text)
   else if (readFileSync(file, 'utf8') !== text) {
     stale++

@@ -67,7 +67,7 @@ const openStore = async (address: string, options: ConnectOptions, logger: Logge
       const { openPostgres } = await import('./store/postgres/store.ts')
       return openPostgres(address, {
         onWarning: (message) => logger.warn(message),
-        onCreated: () => logger.info(`made a new store in schema ${options.postgres?.schema ?? 'holdfast'}`),
+        onCreated: () => logger.info('made a new store in that database'),
         ...options.postgres,
         create: options.create ?? false,
       })

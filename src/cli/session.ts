@@ -1,6 +1,6 @@
 /** One invocation: the global options, the client it opens, and where its log lines go. */
 import { hostname, userInfo } from 'node:os'
-import { type Client, connect, HoldfastError, type Logger } from '../index.ts'
+import { type Client, type ConnectOptions, connect, HoldfastError, type Logger } from '../index.ts'
 import { err, paint, printable } from './render.ts'
 
 export interface GlobalOptions {
@@ -10,7 +10,7 @@ export interface GlobalOptions {
 }
 
 export interface OpenOptions {
-  /** Only verbs that bring work may make a store: a typo in an address must not look like an empty queue. */
+  /** Only verbs that bring work may make a file: a typo in an address must not look like an empty queue. */
   readonly create: boolean
   /** How this client signs what it does. Default: the person at the keyboard. */
   readonly name?: string
@@ -22,17 +22,22 @@ export const withClient = async <T>(
   open: OpenOptions,
   work: (client: Client) => Promise<T>,
 ): Promise<T> => {
-  refuseMemory(options.url ?? process.env['HOLDFAST_URL'])
-  const client = await connect(options.url, {
-    create: open.create,
-    name: open.name ?? operator(),
-    logger: logger(options),
+  const client = await openClient(options, {
+    // Left to connect otherwise, which makes a file; a server's store is made by `holdfast init`.
+    ...(open.create ? null : { create: false }),
+    ...(open.name === undefined ? null : { name: open.name }),
   })
   try {
     return await work(client)
   } finally {
     await client.close()
   }
+}
+
+/** The caller closes it. */
+export const openClient = (options: GlobalOptions, more: ConnectOptions): Promise<Client> => {
+  refuseMemory(options.url ?? process.env['HOLDFAST_URL'])
+  return connect(options.url, { name: operator(), logger: logger(options), ...more })
 }
 
 /** A memory store ends with the process that made it: what a shell puts there is lost, and a look finds nothing. */

@@ -128,6 +128,29 @@ export const VERBS: readonly Verb[] = [
     load: () => import('./commands/stats.ts'),
   },
   {
+    name: 'init',
+    summary: 'make the store, if it is not there yet',
+    details:
+      'On SQLite it makes the file; on PostgreSQL the schema and its tables, which connect does not do by itself.\n' +
+      'Safe to repeat: a store that is there is left as it is, but for an upgrade.',
+    args: '[url]',
+    examples: [
+      'holdfast init sqlite:./holdfast.db',
+      'holdfast init postgres://ann@localhost/app?schema=holdfast --json',
+    ],
+    load: () => import('./commands/init.ts'),
+  },
+  {
+    name: 'migrate',
+    summary: 'bring the tables of a store up to date',
+    details:
+      'For applications that have no right to change tables and connect with { postgres: { migrate: false } }:\n' +
+      'run this with a role that has it, before the new release starts.',
+    args: '[url]',
+    examples: ['holdfast migrate postgres://owner@localhost/app'],
+    load: () => import('./commands/migrate.ts'),
+  },
+  {
     name: 'demo',
     summary: 'a show of ten seconds: tasks, workers, one of them killed, nothing lost',
     details: 'Uses a store of its own in a temporary folder, unless --url names one.',

@@ -1,0 +1,53 @@
+/** Making a store, and bringing one up to date, from a shell. */
+import { describe, expect, it } from 'vitest'
+import { makeFolder } from './shell.ts'
+
+describe('init', () => {
+  it('makes the file and says so; a second time it says that it is there', async () => {
+    const folder = makeFolder()
+    expect(await folder.run(['init', 'sqlite:./new.db'])).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(/^made a new store at .*new\.db\n$/),
+      stderr: '',
+    })
+    expect(folder.has('new.db')).toBe(true)
+    expect((await folder.run(['init', '--url', 'sqlite:./new.db'])).stdout).toMatch(
+      /^there is a store at .* already\n$/,
+    )
+  })
+
+  it('--json tells the address and whether it was made', async () => {
+    const folder = makeFolder()
+    const env = { HOLDFAST_URL: 'sqlite:./here.db' }
+    const [first, second] = [
+      await folder.run(['init', '--json'], { env }),
+      await folder.run(['init', '--json'], { env }),
+    ]
+    expect(JSON.parse(first.stdout)).toEqual({ address: expect.stringContaining('here.db'), created: true })
+    expect(JSON.parse(second.stdout)).toEqual({ address: expect.stringContaining('here.db'), created: false })
+  })
+
+  it('refuses what is no address, and memory', async () => {
+    const folder = makeFolder()
+    expect((await folder.run(['init', 'ftp://x'])).code).toBe(2)
+    expect((await folder.run(['init', 'memory:'])).code).toBe(2)
+  })
+})
+
+describe('migrate', () => {
+  it('makes no store', async () => {
+    const folder = makeFolder()
+    const { code, stderr } = await folder.run(['migrate', 'sqlite:./nothing.db'])
+    expect(code).toBe(5)
+    expect(stderr).toContain('holdfast init')
+    expect(folder.has('nothing.db')).toBe(false)
+  })
+
+  it('says that a store of this release is up to date', async () => {
+    const folder = makeFolder()
+    await folder.run(['init', 'sqlite:./a.db'])
+    expect((await folder.run(['migrate', 'sqlite:./a.db'])).stdout).toMatch(/a\.db is up to date\n$/)
+    const { stdout } = await folder.run(['migrate', 'sqlite:./a.db', '--json'])
+    expect(JSON.parse(stdout)).toEqual({ address: expect.stringContaining('a.db'), migrated: false })
+  })
+})

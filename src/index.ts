@@ -4,6 +4,7 @@ export { type Duration, type DurationParts, formatDuration, parseDuration } from
 export { CODES, type Code, HoldfastError, isHoldfastError } from './core/errors.ts'
 export { PermanentError, RescheduleError, type RescheduleOptions, RetryableError } from './core/failure.ts'
 export { type Fingerprint, fingerprintOf } from './core/fingerprint.ts'
+export { formatInstant, formatRelative } from './core/instants.ts'
 export { MOVES, type MoveName } from './core/machine.ts'
 export type { JsonValue } from './core/payload.ts'
 export { DEFAULT_RETRY_POLICY, type RetryPolicyOptions } from './core/retry.ts'
@@ -29,6 +30,7 @@ export {
   type SubmitManyItem,
 } from './runtime/client.ts'
 export type {
+export { type Circumstances, type Reason, reasonOf } from './core/why.ts'
   DeadGroup,
   DeadGroups,
   DeadLetters,
@@ -48,3 +50,5 @@ export type { SubmitResult } from './runtime/submit.ts'
 export type { WaitOptions } from './runtime/waiting.ts'
 export { Worker } from './runtime/worker.ts'
 export type { WorkerHooks, WorkerOptions } from './runtime/worker-options.ts'
+export type { Explanation } from './runtime/explain.ts'
+export type { WorkerInfo } from './runtime/registry.ts'

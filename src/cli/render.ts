@@ -1,6 +1,7 @@
 /** How things look on a terminal: colours, tables, instants, durations. Nothing here knows a verb. */
 import { styleText } from 'node:util'
-import { formatDuration, type Instant } from '../index.ts'
+
+export { formatInstant as instant, formatRelative as relative } from '../index.ts'
 
 export type Style = Parameters<typeof styleText>[0]
 
@@ -18,17 +19,6 @@ export const printable = (text: string): string =>
 
 export const shorten = (text: string, longest: number): string =>
   text.length <= longest ? text : `${text.slice(0, longest - 1)}…`
-
-/** ISO 8601 in UTC; milliseconds are left out when they are zero. */
-export const instant = (at: Instant): string => new Date(at).toISOString().replace('.000Z', 'Z')
-
-/** `in 2h 30m`, `5s ago`, `now`. To the second from one second on, so that what was asked for as 1h reads as 1h. */
-export const relative = (at: Instant, now: Instant): string => {
-  const away = Math.abs(at - now)
-  if (away === 0) return 'now'
-  const text = formatDuration(away < 1_000 ? away : Math.round(away / 1_000) * 1_000)
-  return at > now ? `in ${text}` : `${text} ago`
-}
 
 /** `+60s`, `+412ms`, `+1.5s`: one unit, so that delays can be compared by eye. */
 export const delay = (duration: number): string =>

@@ -9,6 +9,7 @@ import type { HistoryEntry, Holder, Instant } from '../core/task.ts'
 import { DeadLetters } from './dead-letters.ts'
 import { asDefinition, type TaskDefinition, withDefaults } from './definition.ts'
 import type { MoveEvent } from './events.ts'
+import { type Explanation, explain } from './explain.ts'
 import {
   type Count,
   countTasks,
@@ -23,6 +24,7 @@ import type { TaskLease } from './lease.ts'
 import { cancelMany, type EachResult } from './many.ts'
 import { cancelById, claimById, claimNext, deleteById, leaseOf, moveById } from './operations.ts'
 import { Queues } from './queues.ts'
+import { liveWorkers, type WorkerInfo } from './registry.ts'
 import { type PruneOptions, pruneEnded, Retention, type RetentionOptions } from './retention.ts'
 import type { Session } from './session.ts'
 import { read } from './settle.ts'
@@ -153,6 +155,16 @@ export class Client {
 
   /** Of every queue. */
   stats(): Promise<QueueStats[]> {
+  /** Why it is not running, or that it is: one honest sentence, and the facts that it rests on. */
+  why(id: string): Promise<Explanation> {
+    return this.#do((session) => explain(session, this.#queues, id))
+  }
+
+  /** Those that are alive: a worker that has not been heard of for 30 s is not. */
+  workers(): Promise<WorkerInfo[]> {
+    return this.#do(liveWorkers)
+  }
+
     return this.#do((session) => queueStats(session, this.#queues))
   }
 

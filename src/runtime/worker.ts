@@ -15,6 +15,7 @@ import { Heartbeat } from './heartbeat.ts'
 import { Intake } from './intake.ts'
 import type { Queues } from './queues.ts'
 import { RecentRate } from './recent-rate.ts'
+import { Registration } from './registry.ts'
 import type { Retention } from './retention.ts'
 import type { Session } from './session.ts'
 import { type WorkerOptions, type WorkerSettings, workerSettings } from './worker-options.ts'
@@ -46,6 +47,9 @@ export class Worker {
   readonly #deadlines: Deadlines
   readonly #retention: Retention | null
   readonly #host: AttemptHost
+  /** null: it makes no tasks of schedules. */
+  #scheduler: Scheduler | null
+  readonly #registration: Registration
   readonly #running = new Set<Attempt>()
   readonly #starts: RecentRate
   #waiting: Attempt[] = []
@@ -73,6 +77,8 @@ export class Worker {
       discards: (change) => retention?.discards(change) ?? false,
     })
     this.#host = {
+    this.#scheduler = settings.scheduler ? scheduler : null
+    this.#registration = new Registration(session, settings, () => this.types)
       client,
       workerId: this.id,
       logger: session.logger,
@@ -138,6 +144,8 @@ export class Worker {
   /** Starts, and resolves when the worker has stopped: on SIGTERM or SIGINT, or by `stop`. Rejects when the store is lost. */
   async run(options: { readonly signals?: boolean } = {}): Promise<void> {
     const asked = (): void => void this.stop(this.#stopping === null ? {} : { timeout: 0 })
+    this.#registration.start()
+    this.#scheduler?.start()
     if (options.signals ?? true) for (const signal of SIGNALS) process.on(signal, asked)
     try {
       this.start()
@@ -197,6 +205,8 @@ export class Worker {
   #untilSettled(timeout: number): Promise<void> {
     return this.#untilIdle(timeout, () => this.#running.size > 0)
   }
+      await this.#registration.stop()
+      await scheduled
 
   /** While `isBusy`, at the most for `timeout`. */
   #untilIdle(timeout: number, isBusy: () => boolean): Promise<void> {

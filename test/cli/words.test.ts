@@ -2,9 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import { happened, historyLine, historyLines } from '../../src/cli/history-line.ts'
 import { parseJson } from '../../src/cli/input.ts'
-import { reasonOf } from '../../src/cli/reason.ts'
 import { delay, instant, printable, relative, table } from '../../src/cli/render.ts'
-import { type Client, connect, type HistoryEntry, MOVES, type Task, TaskStatus } from '../../src/index.ts'
+import { connect, type HistoryEntry, MOVES } from '../../src/index.ts'
 
 const NOON = Date.parse('2026-01-28T14:30:00Z')
 const FIVE = Date.parse('2026-01-28T17:00:00Z')
@@ -140,56 +139,6 @@ describe('a line of history', () => {
       'Version 6: running (claimed by worker-1)',
       'Version 7: completed (by worker-1)',
     ])
-  })
-})
-
-describe('the reason why a task is not running', () => {
-  const at = (now: number, random = 0.5): Promise<Client> =>
-    connect('memory:', {
-      name: 'test',
-      clock: { wall: () => now, mono: () => now, after: () => () => {} },
-      random: () => random,
-    })
-  const why = (task: Task, now = NOON, queuePaused = false) => reasonOf(task, { now, queuePaused })
-
-  it('is told for each way of waiting', async () => {
-    const client = await at(NOON)
-    const ready = await client.submit('mail', {})
-    expect(why(ready)).toMatchObject({ reason: 'ready', sentence: expect.stringContaining('no live worker serves') })
-    expect(why(ready, NOON, true)).toMatchObject({
-      reason: 'queue-paused',
-      sentence: expect.stringContaining("Its queue 'default' is paused"),
-    })
-    const short = await client.submit('mail', {}, { ttl: '1m', delay: '2m' })
-    expect(why(short).sentence).toBe(
-      'It is scheduled for 2026-01-28T14:32:00Z (in 2m). It will expire first, at 2026-01-28T14:31:00Z (in 1m).',
-    )
-    expect(why(short, NOON + 60_000)).toMatchObject({ reason: 'past-expiry' })
-    const failed = await (await client.claim(ready.id, { workerId: 'worker-1' })).fail(new Error('boom\nat x'))
-    expect(why(failed).sentence).toBe(
-      'It is in backoff after attempt 1 with Error: boom; retry 1 of 3 is due at 2026-01-28T14:30:00.250Z (in 250ms).',
-    )
-  })
-
-  it('is honest about a lease that has lapsed', async () => {
-    const client = await at(NOON)
-    const { id } = await client.submit('mail', {})
-    await client.claim(id, { workerId: 'worker-1', leaseTtl: '5s' })
-    const task = await client.get(id)
-    expect(why(task).sentence).toBe('It is running: worker-1 holds its lease until 2026-01-28T14:30:05Z (in 5s).')
-    expect(why(task, NOON + 6_000)).toMatchObject({
-      reason: 'lease-lapsed',
-      sentence: expect.stringContaining('worker-1 has not renewed the lease'),
-    })
-  })
-
-  it('is there for every status', async () => {
-    const client = await at(NOON)
-    const { id } = await client.submit('mail', {})
-    await client.cancel(id)
-    expect(why(await client.get(id)).reason).toBe('cancelled')
-    expect(why(await client.archive(id)).sentence).toBe('It is archived; before that it was cancelled.')
-    expect(Object.keys(TaskStatus)).toHaveLength(7)
   })
 })
 

@@ -1,18 +1,15 @@
 /** `holdfast status ID`, also `get`: the record, one fact a line, in the names of the source designs. */
 import type { Instant, Task } from '../../index.ts'
 import { EXIT } from '../exit-codes.ts'
-import { reasonOf } from '../reason.ts'
 import { instant, out, outJson, paint, printable, relative, shorten, statusStyle } from '../render.ts'
 import { type GlobalOptions, withClient } from '../session.ts'
 
 export const run = ([id]: readonly string[], options: GlobalOptions): Promise<number> =>
   withClient(options, { create: false }, async (client) => {
-    const task = await client.get(id!)
-    if (options.json) outJson(task)
+    if (options.json) outJson(await client.get(id!))
     else {
-      const [now, queuePaused] = await Promise.all([client.now(), client.queue(task.queue).isPaused()])
-      const why = reasonOf(task, { now, queuePaused }).sentence
-      for (const [name, value] of [...facts(task, now), ['why', why] as const])
+      const { task, now, sentence } = await client.why(id!)
+      for (const [name, value] of [...facts(task, now), ['why', printable(sentence)] as const])
         out(`${paint('dim', `${name}:`)} ${value}`)
     }
     return EXIT.ok

@@ -1,6 +1,7 @@
-/** Why a task is not running, in one honest sentence: only what the record, its queue and the clock can tell. */
-import type { Instant, Task } from '../index.ts'
-import { instant, printable, relative } from './render.ts'
+/** Why a task is not running, in one honest sentence: what the record, its queue, the workers and the clock can tell. */
+import { formatInstant, formatRelative } from './instants.ts'
+import type { Task } from './snapshot.ts'
+import type { Instant } from './task.ts'
 
 export interface Reason {
   readonly reason:
@@ -17,6 +18,7 @@ export interface Reason {
     | 'sleeping'
     | 'in-backoff'
     | 'scheduled'
+    | 'no-worker'
     | 'ready'
   readonly sentence: string
 }
@@ -24,17 +26,18 @@ export interface Reason {
 export interface Circumstances {
   readonly now: Instant
   readonly queuePaused: boolean
+  /** Those that are alive. */
+  readonly workers: readonly { readonly types: readonly string[]; readonly queues: readonly string[] }[]
 }
 
-export const reasonOf = (task: Task, { now, queuePaused }: Circumstances): Reason => {
-  const { reason, sentence } = decide(task, queuePaused, (at) => `${instant(at)} (${relative(at, now)})`, now)
-  return { reason, sentence: printable(sentence) }
-}
+type When = (at: Instant) => string
 
-const decide = (task: Task, queuePaused: boolean, when: (at: Instant) => string, now: Instant): Reason => {
+export const reasonOf = (task: Task, circumstances: Circumstances): Reason => {
+  const { now } = circumstances
+  const when: When = (at) => `${formatInstant(at)} (${formatRelative(at, now)})`
   switch (task.status) {
     case 'pending':
-      return waiting(task, queuePaused, when, now)
+      return waiting(task, circumstances, when)
     case 'running':
       return running(task, when, now)
     case 'completed':
@@ -51,12 +54,14 @@ const decide = (task: Task, queuePaused: boolean, when: (at: Instant) => string,
         reason: 'expired',
         sentence: `It expired at ${when(task.expiredAt!)} before a worker claimed it; an expired task is not run again.`,
       }
-    case 'archived':
-      return { reason: 'archived', sentence: `It is archived; before that it was ${task.archivedFrom}.` }
+    case 'archived': {
+      const replayed = task.replayedAs === null ? '' : `, and it was replayed as ${task.replayedAs}`
+      return { reason: 'archived', sentence: `It is archived; before that it was ${task.archivedFrom}${replayed}.` }
+    }
   }
 }
 
-const running = ({ lease, cancelRequestedAt }: Task, when: (at: Instant) => string, now: Instant): Reason => {
+const running = ({ lease, cancelRequestedAt }: Task, when: When, now: Instant): Reason => {
   const { workerId, expiresAt } = lease!
   if (now >= expiresAt) {
     return {
@@ -72,8 +77,8 @@ const running = ({ lease, cancelRequestedAt }: Task, when: (at: Instant) => stri
   }
 }
 
-const waiting = (task: Task, queuePaused: boolean, when: (at: Instant) => string, now: Instant): Reason => {
-  const { availableAt, expiresAt, queue, type } = task
+const waiting = (task: Task, { now, queuePaused, workers }: Circumstances, when: When): Reason => {
+  const { availableAt, expiresAt, queue } = task
   if (task.isExpiredAt(now)) {
     return {
       reason: 'past-expiry',
@@ -88,13 +93,30 @@ const waiting = (task: Task, queuePaused: boolean, when: (at: Instant) => string
   }
   if (queuePaused)
     return { reason: 'queue-paused', sentence: `Its queue '${queue}' is paused; it waits since ${when(availableAt)}.` }
-  return {
-    reason: 'ready',
-    sentence: `It is ready since ${when(availableAt)}, and nothing in the store holds it back: either the workers are busy, or no live worker serves queue '${queue}' with a handler for '${type}'.`,
-  }
+  return ready(task, workers, when(availableAt))
 }
 
-const later = (task: Task, when: (at: Instant) => string): Reason => {
+/** Workers who drive tasks by hand do not register: hence "registered". */
+const ready = ({ queue, type }: Task, workers: Circumstances['workers'], since: string): Reason => {
+  const handling = workers.filter(({ types }) => types.includes(type))
+  const able = handling.filter(({ queues }) => queues.includes(queue)).length
+  if (able > 0) {
+    const who = able === 1 ? 'one live worker serves' : `${able} live workers serve`
+    return {
+      reason: 'ready',
+      sentence: `It is ready since ${since}, and ${who} queue '${queue}' with a handler for '${type}': it waits for its turn.`,
+    }
+  }
+  const missing =
+    workers.length === 0
+      ? 'no live worker is registered'
+      : handling.length === 0
+        ? `no live worker handles '${type}' (${workers.length} registered)`
+        : `no live worker that handles '${type}' serves queue '${queue}' (${handling.length} registered elsewhere)`
+  return { reason: 'no-worker', sentence: `It is ready since ${since}, but ${missing}.` }
+}
+
+const later = (task: Task, when: When): Reason => {
   const due = when(task.availableAt)
   const last = task.history.at(-1)?.move
   if (last === 'reschedule')

@@ -1,0 +1,40 @@
+/** Why a task is not running: the facts, gathered. What follows from them is in core/why.ts. */
+import { Task } from '../core/snapshot.ts'
+import { checkId } from '../core/submission.ts'
+import type { Instant } from '../core/task.ts'
+import { type Reason, reasonOf } from '../core/why.ts'
+import { type Count, countTasks } from './inspect.ts'
+import type { Queues } from './queues.ts'
+import { liveWorkers, type WorkerInfo } from './registry.ts'
+import type { Session } from './session.ts'
+import { read } from './settle.ts'
+
+export interface Explanation extends Reason {
+  readonly task: Task
+  readonly now: Instant
+  readonly queuePaused: boolean
+  /** Counted up to 10,000. */
+  readonly queueReady: Count
+  readonly queueRunning: Count
+  /** Alive, serve its queue and handle its type. */
+  readonly workers: readonly WorkerInfo[]
+}
+
+/** Enough to tell "a few" from "a flood", cheap on every store. */
+const CAP = 10_000
+
+export const explain = async (session: Session, queues: Queues, id: string): Promise<Explanation> => {
+  const task = new Task(await read(session, checkId(id)))
+  const { queue, type } = task
+  const [{ at: now }, paused, live, queueReady, queueRunning] = await Promise.all([
+    session.store.now(),
+    queues.refresh(),
+    liveWorkers(session),
+    countTasks(session, { queue, status: 'ready' }, CAP),
+    countTasks(session, { queue, status: 'running' }, CAP),
+  ])
+  const queuePaused = paused.has(queue)
+  const workers = live.filter(({ types, queues: served }) => types.includes(type) && served.includes(queue))
+  const reason = reasonOf(task, { now, queuePaused, workers: live })
+  return { ...reason, task, now, queuePaused, queueReady, queueRunning, workers }
+}

@@ -6,6 +6,7 @@ import type { Committed, Removal, Removed, Renewal, Renewed } from '../store.ts'
 import { arrayAt, columnValues } from './arrays.ts'
 import { CLOCK } from './claim.ts'
 import type { Connections, Value } from './connection.ts'
+import { byId } from './order.ts'
 
 interface Shape {
   readonly text: string
@@ -31,11 +32,19 @@ export class Committer {
     const first: Change[] = []
     const later: Change[] = []
     for (const change of changes) (seen.size === seen.add(change.id).size ? later : first).push(change)
-    if (later.length === 0) return this.#commitDistinct(changes)
-    const [written, after] = [await this.#commitDistinct(first), await this.commit(later)]
+    if (later.length === 0) return this.#commitInOrder(changes)
+    const [written, after] = [await this.#commitInOrder(first), await this.commit(later)]
     return changes.map((change) =>
       first.includes(change) ? written[first.indexOf(change)]! : after[later.indexOf(change)]!,
     )
+  }
+
+  async #commitInOrder(changes: readonly Change[]): Promise<Committed[]> {
+    const ordered = byId(changes)
+    const results = await this.#commitDistinct(ordered)
+    if (ordered === changes) return results
+    const byTask = new Map(ordered.map(({ id }, i) => [id, results[i]!]))
+    return changes.map(({ id }) => byTask.get(id)!)
   }
 
   async #commitDistinct(changes: readonly Change[]): Promise<Committed[]> {
@@ -130,6 +139,7 @@ export class Committer {
   }
 
   async remove(removals: readonly Removal[]): Promise<Removed[]> {
+    const ordered = byId(removals)
     const rows = await this.#connections.query(
       `with gone as (
         delete from ${this.#schema}.task t using unnest($1::uuid[], $2::integer[], $3::boolean[]) as r(id, was, end_key)
@@ -139,7 +149,7 @@ export class Committer {
       ), orphaned as (
         update ${this.#schema}.key k set orphan = true from gone g where not g.end_key and k.key = g.idempotency_key and k.task_id = g.id
       ) select id, was from gone`,
-      [removals.map(({ id }) => id), removals.map(({ revision }) => revision), removals.map(({ endKey }) => endKey)],
+      [ordered.map(({ id }) => id), ordered.map(({ revision }) => revision), ordered.map(({ endKey }) => endKey)],
     )
     const removed = new Set(rows.map(([id, was]) => `${id} ${was}`))
     const toCome = new Set(rows.map(([id]) => id as string))
@@ -162,7 +172,7 @@ export const renewStatement = (schema: string): string => `
   returning t.id, t.lease_token, t.cancel_requested_at`
 
 export const renewValues = (all: readonly Renewal[], now: Instant | null): Value[] => {
-  const renewals = lastOfEach(all)
+  const renewals = byId(lastOfEach(all))
   return [
     now,
     renewals.map(({ id }) => id),

@@ -69,8 +69,9 @@ export const connectionConfig = (from: ClientConfig, name: string, { prepare, de
 
 /**
  * Whatever role and database have as defaults: an acknowledged write is on disk, claims do not fail because others claim,
- * names mean what they say, plans are not compiled for a millisecond's work, and a process that stops in the middle of a
- * transaction does not hold its locks for ever.
+ * names mean what they say, plans are not compiled for a millisecond's work, batches lock rows in the order in which they
+ * name them (a hash join would take the table's), and a process that stops in the middle of a transaction does not hold
+ * its locks for ever.
  */
 const SESSION = `
   select pg_catalog.set_config('synchronous_commit', case pg_catalog.current_setting('synchronous_commit')
@@ -78,6 +79,8 @@ const SESSION = `
     pg_catalog.set_config('default_transaction_isolation', 'read committed', false),
     pg_catalog.set_config('search_path', 'pg_catalog', false),
     pg_catalog.set_config('jit', 'off', false),
+    pg_catalog.set_config('enable_hashjoin', 'off', false),
+    pg_catalog.set_config('enable_mergejoin', 'off', false),
     pg_catalog.set_config('idle_in_transaction_session_timeout', '30s', false)`
 
 /** Once per connection of ours. Behind PgBouncer the session is somebody else's too, and stays as it is. */

@@ -7,7 +7,16 @@ export { type Fingerprint, fingerprintOf } from './core/fingerprint.ts'
 export { formatInstant, formatRelative } from './core/instants.ts'
 export { MOVES, type MoveName } from './core/machine.ts'
 export type { JsonValue } from './core/payload.ts'
+export type { CatchUp } from './core/recurrence.ts'
 export { DEFAULT_RETRY_POLICY, type RetryPolicyOptions } from './core/retry.ts'
+export {
+  type Overlap,
+  Schedule,
+  type ScheduledTaskOptions,
+  type ScheduleMode,
+  type SchedulePolicy,
+  type ScheduleTiming,
+} from './core/schedule.ts'
 export { Task } from './core/snapshot.ts'
 export { type InstantInput, parseInstant, type SubmitOptions } from './core/submission.ts'
 export {
@@ -21,6 +30,7 @@ export {
   TaskStatus,
 } from './core/task.ts'
 export { parseView, VIEW_ALIASES, VIEWS, type View } from './core/views.ts'
+export { type Circumstances, type Reason, reasonOf } from './core/why.ts'
 export { AbortedError, type AbortReason, type Handler, type TaskContext } from './runtime/attempt.ts'
 export type { BulkOptions, BulkReport } from './runtime/bulk.ts'
 export {
@@ -30,7 +40,6 @@ export {
   type SubmitManyItem,
 } from './runtime/client.ts'
 export type {
-export { type Circumstances, type Reason, reasonOf } from './core/why.ts'
   DeadGroup,
   DeadGroups,
   DeadLetters,
@@ -41,14 +50,15 @@ export { type Circumstances, type Reason, reasonOf } from './core/why.ts'
 export type { DeadQuery } from './runtime/dead-selection.ts'
 export { type DefineOptions, defineTask, type SubmitDefaults, type TaskDefinition } from './runtime/definition.ts'
 export type { MoveEvent } from './runtime/events.ts'
+export type { Explanation } from './runtime/explain.ts'
 export type { Count, ListOptions, QueueStats, TaskPage, TaskQuery } from './runtime/inspect.ts'
 export type { TaskLease } from './runtime/lease.ts'
 export { type Logger, silentLogger, stderrLogger } from './runtime/logger.ts'
 export type { EachResult } from './runtime/many.ts'
+export type { WorkerInfo } from './runtime/registry.ts'
 export type { PruneOptions, RetentionOptions } from './runtime/retention.ts'
+export type { ScheduleChanges, ScheduleOptions, Schedules } from './runtime/schedules.ts'
 export type { SubmitResult } from './runtime/submit.ts'
 export type { WaitOptions } from './runtime/waiting.ts'
 export { Worker } from './runtime/worker.ts'
 export type { WorkerHooks, WorkerOptions } from './runtime/worker-options.ts'
-export type { Explanation } from './runtime/explain.ts'
-export type { WorkerInfo } from './runtime/registry.ts'

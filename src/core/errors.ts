@@ -23,8 +23,8 @@ export const CODES = {
     fix: 'Return JSON values only. The task fails without retry.',
   },
   ALREADY_EXISTS: {
-    text: 'A task with this id exists already.',
-    fix: 'Leave `id` out, or use an idempotency key if a repeat is meant.',
+    text: 'A task or schedule with this id exists already.',
+    fix: 'Leave `id` out, or use an idempotency key if a repeat is meant; update the schedule that is there.',
   },
   IDEMPOTENCY_CONFLICT: {
     text: 'The idempotency key was used before with another type or input.',
@@ -33,6 +33,10 @@ export const CODES = {
   TASK_NOT_FOUND: {
     text: 'No task has this id.',
     fix: 'Check the id; the task may have been removed by delete, prune or retention.',
+  },
+  SCHEDULE_NOT_FOUND: {
+    text: 'No schedule has this id.',
+    fix: 'Check the id, or create it.',
   },
   TASK_NOT_CLAIMED: { text: 'The task is pending; nobody holds it.', fix: 'Claim it first.' },
   TASK_ALREADY_CLAIMED: { text: 'Another worker holds the task.', fix: 'Skip it, or wait until its lease ends.' },

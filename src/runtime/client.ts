@@ -26,6 +26,8 @@ import { cancelById, claimById, claimNext, deleteById, leaseOf, moveById } from 
 import { Queues } from './queues.ts'
 import { liveWorkers, type WorkerInfo } from './registry.ts'
 import { type PruneOptions, pruneEnded, Retention, type RetentionOptions } from './retention.ts'
+import { Scheduler } from './scheduler.ts'
+import { Schedules } from './schedules.ts'
 import type { Session } from './session.ts'
 import { read } from './settle.ts'
 import { type SubmitResult, Submitter } from './submit.ts'
@@ -58,22 +60,22 @@ export class Client {
   readonly #submitter: Submitter
   readonly #waiting: Waiting
   readonly #retention: Retention | null
-  readonly #workers = new Set<Worker>()
-  #closed = false
   readonly #scheduler: Scheduler
   readonly #schedules: Schedules
   readonly #deadLetters: DeadLetters
+  readonly #workers = new Set<Worker>()
+  #closed = false
 
   constructor(session: Session, retention?: RetentionOptions) {
     this.#session = session
     this.#queues = new Queues(session)
     this.#submitter = new Submitter(session, this.#queues)
     this.#waiting = new Waiting(session)
-    this.#retention = retention === undefined ? null : new Retention(session, retention)
-  }
     this.#scheduler = new Scheduler(session, this.#submitter)
     this.#schedules = new Schedules(session, this.#submitter, this.#scheduler)
     this.#deadLetters = new DeadLetters(session, this.#waiting)
+    this.#retention = retention === undefined ? null : new Retention(session, retention)
+  }
 
   /** Where the tasks are, without secrets. */
   get address(): string {
@@ -153,8 +155,6 @@ export class Client {
     return this.#do((session) => countTasks(session, query, options.cap))
   }
 
-  /** Of every queue. */
-  stats(): Promise<QueueStats[]> {
   /** Why it is not running, or that it is: one honest sentence, and the facts that it rests on. */
   why(id: string): Promise<Explanation> {
     return this.#do((session) => explain(session, this.#queues, id))
@@ -165,6 +165,8 @@ export class Client {
     return this.#do(liveWorkers)
   }
 
+  /** Of every queue. */
+  stats(): Promise<QueueStats[]> {
     return this.#do((session) => queueStats(session, this.#queues))
   }
 
@@ -234,8 +236,6 @@ export class Client {
     return this.#do((session) => pruneEnded(session, options))
   }
 
-  // ── driving tasks by hand ────────────────────────────────────────────────────────────────────────────────────
-
   /** Tasks that failed for good: what they died of, and ways to bring them back. */
   get deadLetters(): DeadLetters {
     this.#open()
@@ -247,6 +247,8 @@ export class Client {
     this.#open()
     return this.#schedules
   }
+
+  // ── driving tasks by hand ────────────────────────────────────────────────────────────────────────────────────
 
   /** This very task, for a caller who drives it himself. The same worker again gets the same lease. */
   async claim(id: string, options: ClaimOptions): Promise<TaskLease> {
@@ -291,7 +293,7 @@ export class Client {
   }
 
   worker(options: WorkerOptions = {}): Worker {
-    const worker = new Worker(this.#open(), this, this.#queues, this.#retention, options)
+    const worker = new Worker(this.#open(), this, this.#queues, this.#retention, this.#scheduler, options)
     this.#workers.add(worker)
     return worker
   }
@@ -322,19 +324,3 @@ export class Client {
 }
 
 const closedError = (): HoldfastError => new HoldfastError('STORE_CLOSED', 'this client is closed: connect again')
-
-/** A definition's defaults give way to what the call says, also where the call says it by another name. */
-const withDefaults = ({ options: defaults }: TaskDefinition, given: SubmitOptions): SubmitOptions => {
-  for (const _ in defaults) {
-    const { ttl, delay, maxRetries, maxAttempts, ...rest } = defaults
-    return {
-      ...rest,
-      ...(ttl === undefined || given.expiresAt !== undefined ? null : { ttl }),
-      ...(delay === undefined || given.at !== undefined ? null : { delay }),
-      ...(maxRetries === undefined || given.maxAttempts !== undefined ? null : { maxRetries }),
-      ...(maxAttempts === undefined || given.maxRetries !== undefined ? null : { maxAttempts }),
-      ...given,
-    }
-  }
-  return given
-}

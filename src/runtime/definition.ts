@@ -42,6 +42,22 @@ export const defineTask = <
 export const asDefinition = (type: string | TaskDefinition): TaskDefinition =>
   typeof type === 'string' ? { type, input: null, output: null, options: {} } : type
 
+/** A definition's defaults give way to what the call says, also where the call says it by another name. */
+export const withDefaults = ({ options: defaults }: TaskDefinition, given: SubmitOptions): SubmitOptions => {
+  for (const _ in defaults) {
+    const { ttl, delay, maxRetries, maxAttempts, ...rest } = defaults
+    return {
+      ...rest,
+      ...(ttl === undefined || given.expiresAt !== undefined ? null : { ttl }),
+      ...(delay === undefined || given.at !== undefined ? null : { delay }),
+      ...(maxRetries === undefined || given.maxAttempts !== undefined ? null : { maxRetries }),
+      ...(maxAttempts === undefined || given.maxRetries !== undefined ? null : { maxAttempts }),
+      ...given,
+    }
+  }
+  return given
+}
+
 type Checked = { readonly value: unknown } | Promise<{ readonly value: unknown }>
 
 /** The parsed value, at once where the schema allows it. Issues become one error that names each path. */

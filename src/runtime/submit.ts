@@ -4,7 +4,7 @@ import { HoldfastError, isContactLost, isHoldfastError, isOfTheStore } from '../
 import { keySubject } from '../core/idempotency.ts'
 import { encodePayload, type Payload } from '../core/payload.ts'
 import { Task } from '../core/snapshot.ts'
-import { newSubmission, type SubmitOptions } from '../core/submission.ts'
+import { newSubmission, type SubmitFacts, type SubmitOptions } from '../core/submission.ts'
 import type { TaskRecord } from '../core/task.ts'
 import type { Inserted, Insertion } from '../store/store.ts'
 import { Batch } from './batch.ts'
@@ -28,6 +28,8 @@ export interface SubmitItem {
   readonly definition: TaskDefinition
   readonly input: unknown
   readonly options: SubmitOptions
+  /** Where Holdfast itself submits. Whoever was first under such a key, it is the same work. */
+  readonly reserved?: SubmitFacts['reserved']
 }
 
 /** Tasks in one insert: enough to share a transaction, few enough to leave the store free for others. */
@@ -142,13 +144,12 @@ export class Submitter {
   }
 
   /** The record is ready at once unless the schema takes its time. */
-  #prepare({ definition, input, options }: SubmitItem, op: string): Prepared | Promise<Prepared> {
-    const checked = checkSchema(definition.input, input, 'input', 'INVALID_TASK')
-    if (checked instanceof Promise) return checked.then(() => this.#build(definition, input, options, op))
-    return this.#build(definition, input, options, op)
+  #prepare(item: SubmitItem, op: string): Prepared | Promise<Prepared> {
+    const checked = checkSchema(item.definition.input, item.input, 'input', 'INVALID_TASK')
+    return checked instanceof Promise ? checked.then(() => this.#build(item, op)) : this.#build(item, op)
   }
 
-  #build(definition: TaskDefinition, input: unknown, options: SubmitOptions, op: string): Prepared {
+  #build({ definition, input, options, reserved }: SubmitItem, op: string): Prepared {
     const { time, name, maxPayload } = this.#session
     const payload = encodePayload(input, 'input', maxPayload)
     const { task, key } = newSubmission(definition.type, payload, options, {
@@ -156,12 +157,13 @@ export class Submitter {
       id: newId(),
       op,
       by: name,
+      ...(reserved === undefined ? null : { reserved }),
     })
     const insertion =
       key === null || task.idempotencyKey === null
         ? { task }
         : { task, key: { key: task.idempotencyKey, taskId: task.id, hash: hashOf(task.type, payload), ...key } }
-    return { insertion, onMismatch: options.onMismatch ?? 'error' }
+    return { insertion, onMismatch: options.onMismatch ?? (reserved === undefined ? 'error' : 'existing') }
   }
 
   async #insert(insertions: readonly Insertion[]): Promise<readonly Inserted[]> {

@@ -27,6 +27,8 @@ export interface WorkerOptions {
   readonly stopTimeout?: Duration
   /** The longest time between two looks while nothing wakes the worker. Default 2 s. */
   readonly pollInterval?: Duration
+  /** Make the tasks of schedules that are due. Default true. */
+  readonly scheduler?: boolean
   readonly hooks?: WorkerHooks
 }
 
@@ -37,6 +39,7 @@ export interface WorkerSettings {
   readonly leaseTtl: number
   readonly stopTimeout: number
   readonly pollInterval: number
+  readonly scheduler: boolean
   readonly hooks: WorkerHooks
 }
 
@@ -47,6 +50,7 @@ export const workerSettings = (session: Session, options: WorkerOptions): Worker
   leaseTtl: checkLeaseTtl(options, session),
   stopTimeout: parseDuration(options.stopTimeout ?? '30s', 'stopTimeout'),
   pollInterval: parseDuration(options.pollInterval ?? '2s', 'pollInterval'),
+  scheduler: options.scheduler ?? true,
   hooks: options.hooks ?? {},
 })
 

@@ -17,6 +17,7 @@ import type { Queues } from './queues.ts'
 import { RecentRate } from './recent-rate.ts'
 import { Registration } from './registry.ts'
 import type { Retention } from './retention.ts'
+import type { Scheduler } from './scheduler.ts'
 import type { Session } from './session.ts'
 import { type WorkerOptions, type WorkerSettings, workerSettings } from './worker-options.ts'
 
@@ -46,10 +47,10 @@ export class Worker {
   readonly #finisher: Finisher
   readonly #deadlines: Deadlines
   readonly #retention: Retention | null
-  readonly #host: AttemptHost
   /** null: it makes no tasks of schedules. */
   #scheduler: Scheduler | null
   readonly #registration: Registration
+  readonly #host: AttemptHost
   readonly #running = new Set<Attempt>()
   readonly #starts: RecentRate
   #waiting: Attempt[] = []
@@ -62,13 +63,22 @@ export class Worker {
   #cancelLetGo: Cancel | null = null
   #unsubscribe: Cancel = () => {}
 
-  constructor(session: Session, client: Client, queues: Queues, retention: Retention | null, options: WorkerOptions) {
+  constructor(
+    session: Session,
+    client: Client,
+    queues: Queues,
+    retention: Retention | null,
+    scheduler: Scheduler,
+    options: WorkerOptions,
+  ) {
     const settings = workerSettings(session, options)
     const { leaseTtl, pollInterval, concurrency } = settings
     this.#session = session
     this.#settings = settings
     this.#queues = queues
     this.#retention = retention
+    this.#scheduler = settings.scheduler ? scheduler : null
+    this.#registration = new Registration(session, settings, () => this.types)
     this.#starts = new RecentRate(() => session.clock.mono())
     this.#deadlines = new Deadlines(session.clock, this.#running, (attempt) => this.#timeOut(attempt))
     this.#heartbeat = new Heartbeat(session, leaseTtl, concurrency + MOST_AHEAD + MOST_UNWRITTEN)
@@ -77,8 +87,6 @@ export class Worker {
       discards: (change) => retention?.discards(change) ?? false,
     })
     this.#host = {
-    this.#scheduler = settings.scheduler ? scheduler : null
-    this.#registration = new Registration(session, settings, () => this.types)
       client,
       workerId: this.id,
       logger: session.logger,
@@ -136,6 +144,8 @@ export class Worker {
     this.#state = 'started'
     this.#unsubscribe = this.#queues.onChange(() => this.#releasePaused())
     this.#retention?.start()
+    this.#registration.start()
+    this.#scheduler?.start()
     this.#call(() => this.#settings.hooks.onStart?.())
     this.#intake.start()
     return this
@@ -144,8 +154,6 @@ export class Worker {
   /** Starts, and resolves when the worker has stopped: on SIGTERM or SIGINT, or by `stop`. Rejects when the store is lost. */
   async run(options: { readonly signals?: boolean } = {}): Promise<void> {
     const asked = (): void => void this.stop(this.#stopping === null ? {} : { timeout: 0 })
-    this.#registration.start()
-    this.#scheduler?.start()
     if (options.signals ?? true) for (const signal of SIGNALS) process.on(signal, asked)
     try {
       this.start()
@@ -157,9 +165,10 @@ export class Worker {
     }
   }
 
-  /** Runs what is ready now, and what that makes ready, then stops. */
+  /** Runs what is ready now, and what that makes ready, then stops. Leaves schedules to others. */
   async drain(): Promise<void> {
     const idle = new Promise<void>((done) => this.#idle.push(done))
+    this.#scheduler = null
     this.start()
     await idle
     await this.stop()
@@ -182,6 +191,7 @@ export class Worker {
   async #shutDown(timeout: number): Promise<void> {
     if (this.#state === 'started') {
       this.#state = 'stopping'
+      const scheduled = this.#scheduler?.stop()
       await this.#intake.stop()
       this.#release(this.#waiting.splice(0))
       await this.#untilSettled(timeout)
@@ -195,6 +205,8 @@ export class Worker {
       this.#deadlines.close()
       this.#cancelLetGo?.()
       this.#retention?.stop()
+      await this.#registration.stop()
+      await scheduled
       this.#call(() => this.#settings.hooks.onStop?.())
     }
     this.#heartbeat.close()
@@ -205,8 +217,6 @@ export class Worker {
   #untilSettled(timeout: number): Promise<void> {
     return this.#untilIdle(timeout, () => this.#running.size > 0)
   }
-      await this.#registration.stop()
-      await scheduled
 
   /** While `isBusy`, at the most for `timeout`. */
   #untilIdle(timeout: number, isBusy: () => boolean): Promise<void> {

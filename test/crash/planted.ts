@@ -14,6 +14,7 @@ export type Plant =
   | 'hasty-reclaim'
   | 'complete-on-claim'
   | 'claim-twice'
+  | 'cursor-first'
 
 /** The store as it is but for some methods. Bound to the store itself, whose private fields a proxy would not have. */
 const withMethods = (store: Store, methods: Partial<Store>): Store =>
@@ -57,6 +58,8 @@ export const planted = (store: Store, plant: Plant): Store => {
       return completeOnClaim(store)
     case 'claim-twice':
       return claimTwice(store)
+    case 'cursor-first':
+      return cursorFirst(store)
   }
 }
 
@@ -130,3 +133,14 @@ const earlyAck = (store: Store): Store =>
       return insertions.map(() => ({ outcome: 'created' }))
     },
   })
+
+/** A schedule's cursor moves when its tasks are about to be submitted, not when they are. */
+const cursorFirst = (store: Store): Store => {
+  const { documents } = store
+  const put = (name: string, value: string, version: number): Promise<number | null> => {
+    const record = JSON.parse(value) as { firing?: { slots: number[] } | null }
+    const moved = record.firing ? { ...record, firing: null, cursor: record.firing.slots.at(-1) } : record
+    return documents.put(name, JSON.stringify(moved), version)
+  }
+  return withMethods(store, { documents: { get: documents.get, list: documents.list, delete: documents.delete, put } })
+}

@@ -44,7 +44,7 @@ const roundTrip = async (store: Store, text: string): Promise<void> => {
 }
 
 /** Text that ends strings, escapes and statements where it is not kept apart from them. */
-const AWKWARD = `w'1" \\ \\" ','{} \n\t\u0007 %s $1 ?1 🪢 \u2028 ключ`
+const AWKWARD = `w'1" \\ \\" ','{} \n\t\u0001\u0002\u0007 %s $1 ?1 🪢 \u2028 ключ`
 
 export const fidelityCases: readonly Case[] = [
   ...Object.entries(texts).map(
@@ -67,6 +67,23 @@ export const fidelityCases: readonly Case[] = [
       await store.commit([machine.complete(leased, { token: leased.lease!.token }, bytes, NOW + 1)])
       const { input, encoding, output, outputEncoding } = await stored(store, idOf(1))
       assert.deepEqual([input, encoding, output, outputEncoding], [bytes.text, 'base64', bytes.text, 'base64'])
+    },
+  },
+  {
+    name: 'no bytes at all come out as no bytes, alone and in a batch',
+    async run(store) {
+      const none = encodePayload(new Uint8Array(), 'input', MAX_PAYLOAD)
+      await insert(store, task(1, { input: none.text, encoding: none.encoding }))
+      await insert(store, task(2, { input: none.text, encoding: none.encoding }), task(3))
+      const { leased } = await store.claim(want())
+      assert.deepEqual(
+        leased.map(({ input }) => input),
+        ['', '', '{}'],
+      )
+      const [first] = leased
+      await store.commit([machine.complete(first!, { token: first!.lease!.token }, none, NOW + 1)])
+      const { output, outputEncoding } = await stored(store, idOf(1))
+      assert.deepEqual([output, outputEncoding], ['', 'base64'])
     },
   },
   {

@@ -1,4 +1,5 @@
 /** The verbs, their options and their examples. What a verb does is in commands/, loaded when it is called. */
+import { OPERATOR_VERBS } from './operator-verbs.ts'
 
 type Run = (args: readonly string[], options: never) => Promise<number>
 
@@ -85,15 +86,6 @@ export const VERBS: readonly Verb[] = [
     load: () => import('./commands/why.ts'),
   },
   {
-    name: 'cancel',
-    summary: 'cancel tasks; a running one is asked to stop',
-    details: 'Each task has its own result; the exit code is that of the worst.',
-    args: '<id...>',
-    options: [['--reason <text>', 'kept in the history']],
-    examples: [`holdfast cancel ${ID} --reason 'ordered twice'`],
-    load: () => import('./commands/cancel.ts'),
-  },
-  {
     name: 'retry',
     summary: 'run failed or cancelled tasks again; a running one loses its lease',
     details: 'Each task has its own result; the exit code is that of the worst.',
@@ -101,6 +93,7 @@ export const VERBS: readonly Verb[] = [
     examples: [`holdfast retry ${ID}`],
     load: () => import('./commands/retry.ts'),
   },
+  ...OPERATOR_VERBS,
   {
     name: 'worker',
     summary: 'run tasks with the handlers of a module',

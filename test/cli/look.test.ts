@@ -183,7 +183,7 @@ describe('with a store', () => {
   )
 
   it.each([
-    ['waiting', /^It is ready since .* no live worker serves queue 'default' with a handler for 'waiting'\.$/m],
+    ['waiting', /^It is ready since .*, but no live worker is registered\.$/m],
     ['later', /^It is scheduled for 2126-01-28T17:00:00Z \(in /m],
     ['sleeper', /^Its handler put it to sleep until .* \(reschedule 5\)\. Its queue 'mail' is paused, too\.$/m],
     ['held', /^It is running and was asked to stop at .*; worker-1 holds its lease until /m],

@@ -1,11 +1,37 @@
-/** `holdfast cancel ID…`: pending tasks are cancelled, running ones asked to stop. */
+/** `holdfast cancel`: pending tasks are cancelled, running ones asked to stop; by id, or all that match. */
+import type { Task } from '../../index.ts'
+import { agreed, type BulkOptions, filterOf, mustChoose, tasks } from '../bulk.ts'
 import { eachTask } from '../each-task.ts'
-import { printable } from '../render.ts'
-import type { GlobalOptions } from '../session.ts'
+import { errorFacts } from '../errors.ts'
+import { EXIT, EXIT_CODES } from '../exit-codes.ts'
+import { err, out, outJson, printable } from '../render.ts'
+import { withClient } from '../session.ts'
 
-export const run = (ids: readonly string[], options: GlobalOptions & { readonly reason?: string }): Promise<number> =>
-  eachTask(ids, options, {
-    move: (client, id) => client.cancel(id, options.reason === undefined ? {} : { reason: options.reason }),
-    told: ({ status, lease }) =>
-      status === 'running' ? `asked to stop (running on ${printable(lease!.workerId)})` : status,
+interface Options extends BulkOptions {
+  readonly reason?: string
+}
+
+export const run = async (ids: readonly string[], options: Options): Promise<number> => {
+  const filter = filterOf(options)
+  mustChoose(ids, Object.keys(filter).length > 0, '--type, --queue or --tag')
+  const reason = options.reason === undefined ? {} : { reason: options.reason }
+  if (ids.length > 0) return eachTask(ids, options, { move: (client, id) => client.cancel(id, reason), told })
+  return withClient(options, { create: false }, async (client) => {
+    const query = { ...filter, status: ['pending', 'running'] }
+    const [{ count, capped }, page] = await Promise.all([client.count(query), client.list({ ...query, limit: 10 })])
+    if (!(await agreed({ verb: 'cancel', count, capped, sample: page.tasks }, options))) return EXIT.ok
+    const results = await client.cancelMany(filter, reason)
+    const refused = results.flatMap((result) => ('error' in result ? [result] : []))
+    const asked = results.filter((result) => 'task' in result && result.task.status === 'running').length
+    if (options.json)
+      outJson(results.map((result) => ('task' in result ? result : { id: result.id, error: errorFacts(result.error) })))
+    else {
+      for (const { id, error } of refused) err(`${id} error: ${printable(error.message)} (${error.code})`)
+      out(`cancelled ${tasks(results.length - refused.length - asked)}, asked ${asked} to stop`)
+    }
+    return Math.max(EXIT.ok, ...refused.map(({ error }) => EXIT_CODES[error.code]))
   })
+}
+
+const told = ({ status, lease }: Task): string =>
+  status === 'running' ? `asked to stop (running on ${printable(lease!.workerId)})` : status

@@ -1,0 +1,133 @@
+/** The verbs of whoever runs it at night: dead letters, bulk moves, queues, workers. */
+import type { Verb } from './verbs.ts'
+
+const ID = '01a2f7c4-5b1e-7c3d-9f00-2a6d1c0e8b47'
+const EACH = 'Each task has its own result; the exit code is that of the worst.'
+const PLAN = 'Without ids it prints a plan first and asks; where nobody can be asked, it needs --yes.'
+
+type Options = NonNullable<Verb['options']>
+
+const FILTERS: Options = [
+  ['--type <type>', 'only this type'],
+  ['--queue <queue>', 'only this queue'],
+  ['--tag <name=value>', 'only with this label'],
+]
+const BULK: Options = [
+  ['--yes', 'do not ask'],
+  ['--dry-run', 'print the plan only'],
+]
+
+export const OPERATOR_VERBS: readonly Verb[] = [
+  {
+    name: 'cancel',
+    summary: 'cancel tasks; a running one is asked to stop',
+    details: `${EACH}\n${PLAN}`,
+    args: '[id...]',
+    options: [['--reason <text>', 'kept in the history'], ...FILTERS, ...BULK],
+    examples: [`holdfast cancel ${ID} --reason 'ordered twice'`, 'holdfast cancel --type send_email --yes'],
+    load: () => import('./commands/cancel.ts'),
+  },
+  {
+    name: 'dead',
+    summary: 'the dead letters: tasks that failed for good',
+    details:
+      'A group is what they died of: the name of the error, and its message without numbers, ids and quoted text.',
+    options: [
+      ['--groups', 'by what they died of, the largest group first'],
+      ...FILTERS,
+      ['--limit <n>', 'at most so many, up to 1000 (default: 100)'],
+      ['--cursor <cursor>', 'go on where the page before ended'],
+      ['--oldest', 'oldest first'],
+    ],
+    examples: ['holdfast dead --groups', 'holdfast dead --type send_email --limit 20'],
+    load: () => import('./commands/dead.ts'),
+  },
+  {
+    name: 'replay',
+    summary: 'run dead letters again, with a new budget of retries',
+    details: `${EACH}\n${PLAN}\nSIGINT stops it between two batches; the same command goes on where it ended.`,
+    args: '[id...]',
+    options: [
+      ['--group <group>', 'those that died of this: see dead --groups'],
+      ...FILTERS,
+      ['--all', 'all dead letters'],
+      ['--rate <n>', 'at the most so many a second'],
+      ['--canary <n>', 'so many first; unless all of them complete, the others are left alone'],
+      ['--canary-timeout <duration>', 'how long to wait for the canaries (default: 10m)'],
+      ['--as-new', 'as new tasks under new ids; the old ones are archived, linked both ways'],
+      ['--ttl <duration>', 'a new expiry: without one, they do not expire'],
+      ['--expires-at <instant>', 'a new expiry as an instant'],
+      ...BULK,
+    ],
+    examples: [
+      `holdfast replay ${ID}`,
+      'holdfast replay --group 1b2c3d4e5f6 --canary 5 --rate 50',
+      'holdfast replay --all --as-new --yes',
+    ],
+    load: () => import('./commands/replay.ts'),
+  },
+  {
+    name: 'archive',
+    summary: 'hide ended tasks from default lists',
+    details: EACH,
+    args: '<id...>',
+    examples: [`holdfast archive ${ID}`],
+    load: () => import('./commands/archive.ts'),
+  },
+  {
+    name: 'unarchive',
+    summary: 'bring archived tasks back to what they were',
+    details: EACH,
+    args: '<id...>',
+    examples: [`holdfast unarchive ${ID}`],
+    load: () => import('./commands/unarchive.ts'),
+  },
+  {
+    name: 'delete',
+    summary: 'remove ended tasks, and their idempotency keys, for good',
+    details: EACH,
+    args: '<id...>',
+    examples: [`holdfast delete ${ID}`],
+    load: () => import('./commands/delete.ts'),
+  },
+  {
+    name: 'prune',
+    summary: 'remove tasks that ended long enough ago',
+    details:
+      'It prints a plan first and asks; where nobody can be asked, it needs --yes.\nIdempotency keys live on to their own end.',
+    options: [
+      ['--older-than <duration>', 'ended at least this long ago: 7d, 12h (required)'],
+      ['--status <status…>', 'completed, failed, cancelled, expired (default: these four), archived'],
+      ['--queue <queue>', 'only this queue'],
+      ...BULK,
+    ],
+    examples: [
+      'holdfast prune --older-than 7d --yes',
+      'holdfast prune --older-than 30d --status failed,archived --queue mail --dry-run',
+    ],
+    load: () => import('./commands/prune.ts'),
+  },
+  {
+    name: 'pause',
+    summary: 'stop taking tasks from queues; what runs goes on',
+    details: 'Every worker sees it within 5 s.',
+    args: '<queue...>',
+    options: [['--reason <text>', 'kept with the pause']],
+    examples: ["holdfast pause mail --reason 'the provider is down'"],
+    load: () => import('./commands/pause.ts'),
+  },
+  {
+    name: 'resume',
+    summary: 'take tasks from paused queues again',
+    args: '<queue...>',
+    examples: ['holdfast resume mail'],
+    load: () => import('./commands/resume.ts'),
+  },
+  {
+    name: 'workers',
+    summary: 'which workers are alive, and what they serve',
+    details: 'A worker that has not been heard of for 30 s is not listed.',
+    examples: ['holdfast workers', 'holdfast workers --json'],
+    load: () => import('./commands/workers.ts'),
+  },
+]

@@ -1,6 +1,13 @@
 /** One scene for each kind of call whose reply can be lost, and what must be true afterwards. */
 import { expect } from 'vitest'
-import { type Client, type Handler, PermanentError, RescheduleError } from '../../src/index.ts'
+import {
+  type Client,
+  type Handler,
+  PermanentError,
+  type ReplayReport,
+  RescheduleError,
+  type Task,
+} from '../../src/index.ts'
 import type { Change } from '../../src/store/store.ts'
 import type { StoreCall } from '../../src/testing/lossy-store.ts'
 
@@ -17,6 +24,13 @@ const moving = (move: string) => (args: readonly unknown[]) =>
   (args[0] as readonly Change[]).some(({ entry }) => entry.move === move)
 
 const soon = { maxRetries: 3, retryPolicy: { base: 0, max: 0, jitter: 'none' } } as const
+
+/** The task of the one result that there is. */
+const only = ({ results }: ReplayReport): Task => {
+  const [result] = results
+  if (results.length === 1 && result !== undefined && 'task' in result) return result.task
+  throw new Error(`not one task: ${JSON.stringify(results)}`)
+}
 
 export interface Scene {
   readonly name: string
@@ -224,6 +238,18 @@ export const scenes: readonly Scene[] = [
         async (client, id) => void (await client.claim(id, { workerId: 'w' })),
         (client, id) => client.retry(id),
       ],
+      [
+        'replay',
+        'pending',
+        async (client, id) => void (await (await client.claim(id, { workerId: 'w' })).fail(new PermanentError('no'))),
+        async (client, id) => only(await client.deadLetters.replay(id)),
+      ],
+      [
+        'archive',
+        'pending',
+        async (client, id) => void (await (await client.claim(id, { workerId: 'w' })).fail(new PermanentError('no'))),
+        async (client) => only(await client.deadLetters.replay({}, { asNew: true })),
+      ],
       ['expire', 'expired', async () => {}, (client, id) => client.markExpired(id)],
       ['archive', 'archived', async (client, id) => void (await client.cancel(id)), (client, id) => client.archive(id)],
       [
@@ -242,7 +268,7 @@ export const scenes: readonly Scene[] = [
     ([move, status, prepare, act], i): Scene => ({
       name: `${move} by an operator (${i + 1})`,
       // Cancel and archive are successes anyway when it is so already.
-      byOp: ['retry', 'expire', 'unarchive'].includes(move),
+      byOp: ['retry', 'replay', 'expire', 'unarchive'].includes(move),
       async play({ client, healthy, lose }) {
         const { id } = await healthy.submit('work', 1)
         await prepare(healthy, id)

@@ -22,11 +22,12 @@ try {
     const holdfast = await connect('sqlite:./q.db')
     const task = await holdfast.submit('add', { a: 1, b: 2 })
     await holdfast.worker().handle('add', ({ a, b }) => a + b).drain()
-    console.log(await holdfast.wait(task), typeof FakeClock)
+    const missing = await connect('postgres://localhost/app').catch(({ code }) => code)
+    console.log(await holdfast.wait(task), typeof FakeClock, missing)
     await holdfast.close()`
   writeFileSync(join(folder, 'main.js'), program)
   const said = run(process.execPath, ['main.js'], folder).trim()
-  if (said !== '3 function') throw new Error(`the installed package said ${said}`)
+  if (said !== '3 function DRIVER_MISSING') throw new Error(`the installed package said ${said}`)
   const version = run(process.execPath, ['node_modules/holdfast/bin/holdfast.js', '--version'], folder).trim()
   console.log(`ok    packed, checked, installed and used (holdfast ${version})`)
 } finally {

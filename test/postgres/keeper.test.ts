@@ -7,6 +7,9 @@ import { begin, freshDatabase, onPostgres } from './setup.ts'
 
 cleanUp()
 
+/** Long enough for a thread to start on a busy machine. */
+const LEASE = 1_500
+
 onPostgres('a handler that computes for three lease lengths without yielding', (url) => {
   test('keeps its lease while another worker looks', async () => {
     const { code, task, moves } = await block(await freshDatabase(url), 'none')
@@ -44,7 +47,7 @@ onPostgres('a pool whose connections are all taken', (url) => {
       started = done
     })
     client
-      .worker({ leaseTtl: '700ms' })
+      .worker({ leaseTtl: `${LEASE}ms` })
       .handle('work', () => {
         started()
         return finished
@@ -57,7 +60,7 @@ onPostgres('a pool whose connections are all taken', (url) => {
     await until('three lease lengths have passed', async () => {
       looks++
       await other.claimNext({ workerId: 'other' })
-      return performance.now() - begun > 2_100
+      return performance.now() - begun > 3 * LEASE
     })
     taken.release()
     finish()

@@ -41,7 +41,7 @@ const types = {
     oid === BOOL ? (text: string) => text === 't' : NUMBERS.has(oid) ? Number : (text: string) => text,
 }
 
-export interface Deadlines {
+interface Deadlines {
   readonly connect: number
   readonly query: number
 }

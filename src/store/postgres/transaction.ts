@@ -4,7 +4,7 @@ import type { Executor, PgRow, Value } from './connection.ts'
 import { readMeta } from './schema.ts'
 
 /** The least that a transaction of the caller's must be able to do: a pg client does, and so does a wrapper of any other. */
-export interface QueryFunction {
+interface QueryFunction {
   query(text: string, values: unknown[]): Promise<{ readonly rows: readonly object[] }>
 }
 

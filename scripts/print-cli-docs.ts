@@ -1,5 +1,6 @@
 /** Prints into docs/cli.md what the code knows: the help of every verb, and the exit codes. A test fails when it is stale. */
 import { readFileSync, writeFileSync } from 'node:fs'
+import type { Command } from 'commander'
 import { EXIT_CODES, EXIT_MEANINGS } from '../src/cli/exit-codes.ts'
 import { makeProgram } from '../src/cli/program.ts'
 
@@ -16,9 +17,14 @@ const partOf = (name: string): string => {
   throw new Error(`docs/cli.md asks for '${name}', which this script does not print`)
 }
 
+/** A family of verbs is told by its members. */
+const leavesOf = (command: Command): Command[] =>
+  command.commands
+    .filter((one) => one.name() !== 'help')
+    .flatMap((one) => (one.commands.length > 0 ? leavesOf(one) : [one]))
+
 const verbs = (): string =>
-  makeProgram(() => {})
-    .commands.filter((command) => command.name() !== 'help')
+  leavesOf(makeProgram(() => {}))
     .map((command) => {
       let help = ''
       const width = 100
@@ -26,7 +32,8 @@ const verbs = (): string =>
         .configureOutput({ writeOut: (text) => (help += text), getOutHelpWidth: () => width })
         .configureHelp({ showGlobalOptions: false })
         .outputHelp()
-      const names = [command.name(), ...command.aliases()].join(', ')
+      const family = command.parent?.parent ? `${command.parent.name()} ` : ''
+      const names = family + [command.name(), ...command.aliases()].join(', ')
       return `### ${names}\n\n\`\`\`text\n${help.trim()}\n\`\`\``
     })
     .join('\n\n')

@@ -23,7 +23,7 @@ export const errorFacts = ({ code, message }: HoldfastError): ErrorFacts => ({
 /** Where the API's advice would not help somebody at a shell. */
 const FIXES: Readonly<Partial<Record<Code, string>>> = {
   STORE_NOT_FOUND:
-    'Check --url or HOLDFAST_URL; `holdfast init` makes a store, and submit, worker and demo make a SQLite file.',
+    'Check --url or HOLDFAST_URL; `holdfast init` makes a store; submit, worker, schedule create, demo a SQLite file.',
   NO_HANDLER: 'Export handlers from the module: see `holdfast worker --help`.',
   TASK_NOT_FOUND: 'Check the id and the store (--url or HOLDFAST_URL); delete, prune or retention may have removed it.',
 }

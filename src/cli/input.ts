@@ -115,3 +115,15 @@ const isUnacceptable = (text: string): boolean => {
     return (error as Error).message.endsWith('is not valid JSON')
   }
 }
+
+/** An option that was not given is not there, rather than undefined. */
+export const given = <Given, Value = Given>(
+  name: string,
+  value: Given | undefined,
+  read?: (value: Given) => Value,
+): Record<string, unknown> => (value === undefined ? {} : { [name]: read === undefined ? value : read(value) })
+
+export const required = (value: string | undefined, flag: string): string => {
+  if (value !== undefined) return value
+  throw new HoldfastError('INVALID_OPTION', `${flag} is required`, { field: flag })
+}

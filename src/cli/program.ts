@@ -9,7 +9,7 @@ const version = (): string => JSON.parse(readFileSync(new URL('../../package.jso
 export const makeProgram = (finish: (code: number) => void): Command => {
   const program = new Command('holdfast')
     .description('A durable task queue on the storage you already have.')
-    .option('--url <address>', 'the store (default: HOLDFAST_URL, else sqlite:./holdfast.db)')
+    .option('--url <address>', 'the store (default: HOLDFAST_URL, the config file, sqlite:./holdfast.db)')
     .option('--json', 'print JSON, errors too')
     .option('--no-color', 'no colours; the variable NO_COLOR does the same')
     .version(version(), '--version', 'print the version')
@@ -41,10 +41,14 @@ const makeCommand = (verb: Verb, finish: (code: number) => void): Command => {
   if (verb.alias !== undefined) command.alias(verb.alias)
   if (verb.args !== undefined) command.arguments(verb.args)
   for (const [flags, meaning] of verb.options ?? []) addOption(command, flags, meaning)
+  if (verb.verbs !== undefined) {
+    for (const one of verb.verbs) command.addCommand(makeCommand(one, finish))
+    return command.helpCommand(false)
+  }
   return command.action(async () => {
     const options = command.optsWithGlobals()
     if (options['color'] === false) forbidColours()
-    const { run } = await verb.load()
+    const { run } = await verb.load!()
     finish(await run(command.args, options as never))
   })
 }

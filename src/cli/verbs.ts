@@ -1,5 +1,6 @@
 /** The verbs, their options and their examples. What a verb does is in commands/, loaded when it is called. */
 import { OPERATOR_VERBS } from './operator-verbs.ts'
+import { SCHEDULE_VERBS } from './schedule-verbs.ts'
 
 type Run = (args: readonly string[], options: never) => Promise<number>
 
@@ -12,7 +13,9 @@ export interface Verb {
   /** Flags and what they mean; a flag that ends in `…` may be given several times. */
   readonly options?: readonly (readonly [flags: string, meaning: string])[]
   readonly examples: readonly string[]
-  readonly load: () => Promise<{ readonly run: Run }>
+  /** What it does; a family of verbs has these instead. */
+  readonly load?: () => Promise<{ readonly run: Run }>
+  readonly verbs?: readonly Verb[]
 }
 
 const ID = '01a2f7c4-5b1e-7c3d-9f00-2a6d1c0e8b47'
@@ -94,6 +97,7 @@ export const VERBS: readonly Verb[] = [
     load: () => import('./commands/retry.ts'),
   },
   ...OPERATOR_VERBS,
+  ...SCHEDULE_VERBS,
   {
     name: 'worker',
     summary: 'run tasks with the handlers of a module',

@@ -1,7 +1,7 @@
 /** `holdfast submit`: words to a task. Refuses everything that can be refused before a store is made. */
-import { connect, type Duration, HoldfastError, type SubmitOptions } from '../../index.ts'
+import { connect, type Duration, type SubmitOptions } from '../../index.ts'
 import { EXIT } from '../exit-codes.ts'
-import { inputValue, instantText, integer, limit, tags } from '../input.ts'
+import { given, inputValue, instantText, integer, limit, required, tags } from '../input.ts'
 import { err, out, outJson } from '../render.ts'
 import { type GlobalOptions, withClient } from '../session.ts'
 
@@ -39,11 +39,6 @@ export const run = async (_: readonly string[], options: Options): Promise<numbe
   })
 }
 
-const required = (value: string | undefined, flag: string): string => {
-  if (value !== undefined) return value
-  throw new HoldfastError('INVALID_OPTION', `${flag} is required`, { field: flag })
-}
-
 /** On a store that is thrown away: a refused task must not leave a new, empty store behind. */
 const rehearse = async (type: string, input: unknown, wishes: SubmitOptions): Promise<void> => {
   const client = await connect('memory:')
@@ -67,10 +62,3 @@ const submitOptions = (options: Options): SubmitOptions => ({
   ...given('idempotencyKey', options.key),
   ...given('tags', options.tag, tags),
 })
-
-/** An option that was not given is not there, rather than undefined. */
-const given = <Given, Value = Given>(
-  name: string,
-  value: Given | undefined,
-  read?: (value: Given) => Value,
-): Record<string, unknown> => (value === undefined ? {} : { [name]: read === undefined ? value : read(value) })

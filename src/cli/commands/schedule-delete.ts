@@ -1,0 +1,12 @@
+/** `holdfast schedule delete ID`. */
+import { EXIT } from '../exit-codes.ts'
+import { out, outJson } from '../render.ts'
+import { type GlobalOptions, withClient } from '../session.ts'
+
+export const run = ([id]: readonly string[], options: GlobalOptions): Promise<number> =>
+  withClient(options, { create: false }, async (client) => {
+    await client.schedules.delete(id!)
+    if (options.json) outJson({ id, deleted: true })
+    else out(`${id} deleted`)
+    return EXIT.ok
+  })

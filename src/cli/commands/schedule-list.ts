@@ -1,0 +1,24 @@
+/** `holdfast schedule list`: one row a schedule. */
+import type { Instant, Schedule } from '../../index.ts'
+import { EXIT } from '../exit-codes.ts'
+import { type Column, err, out, outJson, shorten, table } from '../render.ts'
+import { nextText, plan } from '../schedule-words.ts'
+import { type GlobalOptions, withClient } from '../session.ts'
+
+export const run = (_: readonly string[], options: GlobalOptions): Promise<number> =>
+  withClient(options, { create: false }, async (client) => {
+    const [schedules, now] = await Promise.all([client.schedules.list(), client.now()])
+    if (options.json) outJson(schedules)
+    else if (schedules.length === 0) err('no schedules')
+    else out(table(columns(now), schedules).trimEnd())
+    return EXIT.ok
+  })
+
+const columns = (now: Instant): Column<Schedule>[] => [
+  { title: 'ID', cell: ({ id }) => shorten(id, 40) },
+  { title: 'TYPE', cell: ({ type }) => shorten(type, 40) },
+  { title: 'PLAN', cell: plan },
+  { title: 'OVERLAP', cell: ({ overlap }) => overlap },
+  { title: 'CATCH-UP', cell: ({ catchUp }) => catchUp },
+  { title: 'NEXT', cell: (schedule) => nextText(schedule, now), style: ({ paused }) => (paused ? 'yellow' : null) },
+]

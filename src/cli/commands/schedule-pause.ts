@@ -1,0 +1,12 @@
+/** `holdfast schedule pause ID`. */
+import { EXIT } from '../exit-codes.ts'
+import { out, outJson } from '../render.ts'
+import { type GlobalOptions, withClient } from '../session.ts'
+
+export const run = ([id]: readonly string[], options: GlobalOptions): Promise<number> =>
+  withClient(options, { create: false }, async (client) => {
+    const schedule = await client.schedules.pause(id!)
+    if (options.json) outJson(schedule)
+    else out(`${schedule.id} paused`)
+    return EXIT.ok
+  })

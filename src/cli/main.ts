@@ -8,6 +8,13 @@ const main = async (argv: readonly string[]): Promise<void> => {
   // `holdfast list | head` is not an error.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
   try {
+    // A shell asks what could come next: see completions.
+    if (argv[2] === 'complete' && argv[3] === '--') {
+      const { complete } = await import('./completing.ts')
+      complete(argv.slice(4))
+      process.exitCode = 0
+      return
+    }
     await makeProgram((code) => (process.exitCode = code)).parseAsync(argv.length > 2 ? argv : [...argv, '--help'])
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) {

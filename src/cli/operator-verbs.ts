@@ -130,4 +130,27 @@ export const OPERATOR_VERBS: readonly Verb[] = [
     examples: ['holdfast workers', 'holdfast workers --json'],
     load: () => import('./commands/workers.ts'),
   },
+  {
+    name: 'config',
+    summary: 'where settings come from',
+    details:
+      'A file holdfast.config.ts, .js (its default export) or .json in the current folder may name the store: { "url": "sqlite:./holdfast.db" }.\n' +
+      'A flag counts before the variable HOLDFAST_URL, the variable before the file.',
+    examples: ['holdfast config show'],
+    verbs: [
+      {
+        name: 'show',
+        summary: 'every setting, its value, and who said so; passwords are left out',
+        examples: ['holdfast config show', 'holdfast config show --json'],
+        load: () => import('./commands/config-show.ts'),
+      },
+    ],
+  },
+  {
+    name: 'completions',
+    summary: 'print what makes a shell complete our verbs and options',
+    args: '<shell>',
+    examples: ['holdfast completions bash > holdfast.bash', 'holdfast completions zsh', 'holdfast completions fish'],
+    load: () => import('./commands/completions.ts'),
+  },
 ]

@@ -1,10 +1,11 @@
 /** One invocation: the global options, the client it opens, and where its log lines go. */
 import { hostname, userInfo } from 'node:os'
 import { type Client, type ConnectOptions, connect, HoldfastError, type Logger } from '../index.ts'
+import { addressOf } from './config.ts'
 import { err, paint, printable } from './render.ts'
 
 export interface GlobalOptions {
-  /** Left out: HOLDFAST_URL, or sqlite:./holdfast.db. */
+  /** Left out: HOLDFAST_URL, the config file, or sqlite:./holdfast.db. */
   readonly url?: string
   readonly json?: boolean
 }
@@ -35,9 +36,10 @@ export const withClient = async <T>(
 }
 
 /** The caller closes it. */
-export const openClient = (options: GlobalOptions, more: ConnectOptions): Promise<Client> => {
-  refuseMemory(options.url ?? process.env['HOLDFAST_URL'])
-  return connect(options.url, { name: operator(), logger: logger(options), ...more })
+export const openClient = async (options: GlobalOptions, more: ConnectOptions): Promise<Client> => {
+  const { value } = await addressOf(options)
+  refuseMemory(value)
+  return connect(value, { name: operator(), logger: logger(options), ...more })
 }
 
 /** A memory store ends with the process that made it: what a shell puts there is lost, and a look finds nothing. */

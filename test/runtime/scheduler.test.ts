@@ -154,6 +154,24 @@ describe('[M03] downtime', () => {
   })
 })
 
+describe('[M04] a fixed rate', () => {
+  it('does not drift over 10,000 slots with slow handlers', async () => {
+    const { client, clock } = await begin({ retention: { completed: 0 } })
+    const born: number[] = []
+    client
+      .worker({ concurrency: 100 })
+      .handle('tick', async (_, { task }) => {
+        born.push(task.createdAt)
+        await new Promise<void>((done) => void clock.after(1_700, done))
+      })
+      .start()
+    await client.schedules.create(tick({ every: '1s', overlap: 'allow' }))
+    await clock.advance(10_000_000)
+    expect(born).toEqual(Array.from({ length: 10_000 }, (_, k) => NOON + (k + 1) * 1_000))
+    await clock.advance(1_700)
+  }, 60_000)
+})
+
 describe('overlap', () => {
   it('is skipped while the last task has not ended, and fires again when it has', async () => {
     const { client, clock } = await begin()
@@ -282,6 +300,24 @@ describe('an edit', () => {
     held.open()
     await clock.advance(MINUTE)
     expect(await slots(editor)).toEqual([NOON + MINUTE, NOON + 2 * MINUTE])
+  })
+
+  it('at the very moment of a slot, 200 times over, neither swallows nor doubles one', async () => {
+    const { client, clock, another } = await begin()
+    for (let n = 0; n < 3; n++) scheduling(await another())
+    const editors = await Promise.all([another(), another()])
+    await client.schedules.create(tick({ every: '1s', overlap: 'allow' }))
+    await clock.advance(500)
+    for (let k = 1; k <= 200; k++) {
+      const edits = editors.map(async ({ schedules }, n) => {
+        // Half-way to the slot: a millisecond before it, with it, or after it.
+        await new Promise<void>((done) => void clock.after(499 + ((k + n) % 3), done))
+        await schedules.update('tick', { input: { k, n } })
+      })
+      await clock.advance(1_000)
+      await Promise.all(edits)
+    }
+    expect(await slots(client)).toEqual(Array.from({ length: 200 }, (_, k) => NOON + (k + 1) * 1_000))
   })
 
   it('by delete ends it, and a new one of the same id is another', async () => {

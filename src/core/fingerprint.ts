@@ -17,13 +17,12 @@ const VARIABLE =
 /** Not an apostrophe: nothing of a word before the first, nor after the second. */
 const QUOTED = /(?<!\w)(["'`])(?:(?!\1).)+\1(?!\w)/g
 
-export const patternOf = (message: string): string =>
-  message
-    .slice(0, LONGEST)
-    .replace(/\s+/g, ' ')
-    .trim()
-    .replace(VARIABLE, '#')
-    .replace(QUOTED, (_, quote: string) => `${quote}…${quote}`)
+const UNEVEN = /\s\s|[^\S ]/
+
+export const patternOf = (message: string): string => {
+  const cut = message.slice(0, LONGEST)
+  return (UNEVEN.test(cut) ? cut.replace(/\s+/g, ' ') : cut).trim().replace(VARIABLE, '#').replace(QUOTED, '$1…$1')
+}
 
 export const fingerprintOf = (error: Pick<TaskError, 'name' | 'message'> | null): Fingerprint => {
   const name = error?.name ?? 'Error'

@@ -3,7 +3,7 @@ import { newSubmission, type Submission, type SubmitFacts } from './submission.t
 import type { Instant, TaskRecord } from './task.ts'
 
 /** The same for every try of the same replay: whoever repeats it finds the task that the first try made. */
-export const replacementKey = ({ id, replayCount }: Pick<TaskRecord, 'id' | 'replayCount'>): string =>
+const replacementKey = ({ id, replayCount }: Pick<TaskRecord, 'id' | 'replayCount'>): string =>
   `replay:${id}:${replayCount + 1}`
 
 /** The same work with the same limits, under a new id and a whole budget, due at once. */

@@ -71,14 +71,13 @@ export class DeadLetters {
 
   /** By error: name, and message without numbers, ids and quoted text. Looks at `cap` dead letters at the most. */
   async groups(query: DeadQuery = {}, options: { readonly cap?: number } = {}): Promise<DeadGroups> {
-    const groups = new Map<string, DeadGroup & { readonly seen: Set<string> }>()
+    const groups = new Map<string, Tally>()
     const letters = this.#select(query, options.cap)
     for (let batch = await letters.next(BATCH); batch.length > 0; batch = await letters.next(BATCH)) {
-      for (const letter of batch) if ('record' in letter) addTo(groups, letter.record)
+      for (const letter of batch) if ('record' in letter) count(groups, letter.record)
     }
-    const largestFirst = [...groups.values()].sort((a, b) => b.count - a.count || b.lastSeenAt - a.lastSeenAt)
     return {
-      groups: largestFirst.map(({ seen, ...group }) => ({ ...group, types: [...seen].sort() })),
+      groups: [...groups.values()].map(told).sort((a, b) => b.count - a.count || b.lastSeenAt - a.lastSeenAt),
       scanned: letters.scanned,
       capped: letters.isCapped,
     }
@@ -132,21 +131,38 @@ export class DeadLetters {
   }
 }
 
-const addTo = (groups: Map<string, DeadGroup & { readonly seen: Set<string> }>, record: TaskRecord): void => {
+/** A group while it is being counted. */
+interface Tally {
+  readonly print: Fingerprint
+  readonly types: Set<string>
+  count: number
+  firstSeenAt: Instant
+  lastSeenAt: Instant
+  last: TaskRecord
+}
+
+const count = (groups: Map<string, Tally>, record: TaskRecord): void => {
   const print = fingerprintOf(record.lastError)
   const at = record.lastError?.at ?? record.completedAt ?? record.updatedAt
-  const group = groups.get(print.fingerprint)
-  const isLast = group === undefined || at >= group.lastSeenAt
-  groups.set(print.fingerprint, {
-    ...print,
-    count: (group?.count ?? 0) + 1,
-    firstSeenAt: Math.min(group?.firstSeenAt ?? at, at),
-    lastSeenAt: Math.max(group?.lastSeenAt ?? at, at),
-    types: [],
-    seen: (group?.seen ?? new Set()).add(record.type),
-    sample: isLast ? new Task(record) : group.sample,
-  })
+  let tally = groups.get(print.fingerprint)
+  if (tally === undefined) {
+    tally = { print, types: new Set(), count: 0, firstSeenAt: at, lastSeenAt: at, last: record }
+    groups.set(print.fingerprint, tally)
+  }
+  tally.count++
+  tally.types.add(record.type)
+  tally.firstSeenAt = Math.min(tally.firstSeenAt, at)
+  if (at < tally.lastSeenAt) return
+  tally.lastSeenAt = at
+  tally.last = record
 }
+
+const told = ({ print, types, last, ...seen }: Tally): DeadGroup => ({
+  ...print,
+  ...seen,
+  types: [...types].sort(),
+  sample: new Task(last),
+})
 
 const expiryOf = ({ ttl, expiresAt }: ReplayOptions): Replay['expiresAt'] => {
   if (ttl !== undefined && expiresAt !== undefined) {

@@ -81,24 +81,23 @@ export class Selection {
       ...(completedBefore === undefined ? null : { completedBefore }),
     })
     const before: Instant = Math.min(wanted.completedBefore ?? deadBefore, deadBefore)
-    let after: string | undefined
-    let isOver = false
-    return async () => {
-      if (isOver) return null
-      const page = {
-        order: 'oldest',
-        limit: Math.min(PAGE, this.#cap - this.#scanned + 1),
-        now: null,
-        ...(after === undefined ? null : { after }),
-      } as const
-      const found = await withPatience(this.#session, () =>
-        this.#session.store.list({ ...wanted, completedBefore: before }, page),
+    const page = (after?: string): Promise<readonly TaskRecord[]> => {
+      const wish = { order: 'oldest', limit: PAGE, now: null, ...(after === undefined ? null : { after }) } as const
+      const found = withPatience(this.#session, () =>
+        this.#session.store.list({ ...wanted, completedBefore: before }, wish),
       )
+      // Read ahead while the page before is worked on: who asks for it meets its error.
+      found.catch(() => {})
+      return found
+    }
+    let next: Promise<readonly TaskRecord[]> | null = page()
+    return async () => {
+      if (next === null) return null
+      const found: readonly TaskRecord[] = await next
       const records = found.slice(0, this.#cap - this.#scanned)
-      this.#isCapped = found.length > records.length
-      isOver = this.#isCapped || found.length < page.limit
-      after = records.at(-1)?.id
       this.#scanned += records.length
+      this.#isCapped = found.length > records.length
+      next = this.#isCapped || found.length < PAGE ? null : page(found.at(-1)!.id)
       return records
         .filter(({ lastError }) => group === undefined || fingerprintOf(lastError).fingerprint === group)
         .map((record) => ({ id: record.id, record }))

@@ -10,7 +10,7 @@ import type { Session } from './session.ts'
 /** How long to keep tasks of each status after they ended. Off by default; 0 removes at once. */
 export type RetentionOptions = { readonly [Status in Exclude<TaskStatus, 'pending' | 'running'>]?: Duration }
 
-export interface PruneQuery {
+interface PruneQuery {
   readonly status: TaskStatus
   readonly before: Instant
   readonly queue?: string
@@ -21,7 +21,7 @@ const BATCH = 500
 const EVERY = 60_000
 
 /** How many were removed. What changed in between is left alone. Keys live on to the end of their own time. */
-export const prune = async (
+const prune = async (
   { store }: Session,
   { status, before, queue, limit = Number.POSITIVE_INFINITY }: PruneQuery,
 ): Promise<number> => {

@@ -7,6 +7,9 @@ import { OPERATOR_VERBS } from '../../src/cli/operator-verbs.ts'
 import type { Client, SubmitOptions } from '../../src/index.ts'
 import { exitOf, type Folder, LAUNCHER, linesOf, makeFolder, normalised } from './shell.ts'
 
+/** Runs a command on a terminal of its own. */
+const SCRIPT = '/usr/bin/script'
+
 const die = async (client: Client, type: string, error: Error, options: SubmitOptions = {}): Promise<string> => {
   const { id } = await client.submit(type, { type }, { maxRetries: 0, ...options })
   await (await client.claim(id, { workerId: 'worker-1' })).fail(error)
@@ -172,12 +175,12 @@ describe('a replay of many', () => {
     expect(tasks.map(({ replayCount }) => replayCount)).toEqual(Array(count).fill(1))
   })
 
-  it.runIf(existsSync('/usr/bin/script'))('asks on a terminal (needs script, of util-linux)', async () => {
+  it.runIf(existsSync(SCRIPT))('asks on a terminal (needs script, of util-linux)', async () => {
     const folder = makeFolder()
     await withDead(folder)
     const answer = async (word: string): Promise<string> => {
       const command = `'${process.execPath}' '${LAUNCHER}' replay --type mail --no-color`
-      const child = spawn('script', ['-qec', command, '/dev/null'], { cwd: folder.path, stdio: 'pipe' })
+      const child = spawn(SCRIPT, ['-qec', command, '/dev/null'], { cwd: folder.path, stdio: 'pipe' })
       let said = ''
       child.stdout.setEncoding('utf8').on('data', (text: string) => {
         if (!said.includes('[y/N]') && `${said}${text}`.includes('[y/N]')) child.stdin.write(`${word}\n`)
@@ -219,6 +222,34 @@ describe('cancel by what tasks have in common', () => {
     expect(JSON.parse((await folder.run(['list', '--status', 'pending', '--json'])).stdout).tasks).toMatchObject([
       { type: 'other' },
     ])
+  })
+})
+
+describe('cancel of a task that runs in another process', () => {
+  it('[K01][K02] reaches its handler within one heartbeat', async () => {
+    const folder = makeFolder()
+    const module = folder.write(
+      'tasks.mjs',
+      `export const long = (_, { signal }) => new Promise((_, reject) => {
+        console.log('begun')
+        signal.addEventListener('abort', () => { console.log('told: ' + signal.reason.kind); reject(signal.reason) })
+      })`,
+    )
+    const { stdout } = await folder.run(['submit', '-t', 'long', '-i', '1'])
+    const id = stdout.trim()
+    const worker = folder.start(['worker', module])
+    const ended = exitOf(worker)
+    const lines = linesOf(worker)
+    await lines.until(/^begun$/)
+    expect((await folder.run(['cancel', id])).stdout).toMatch(/asked to stop/)
+    await lines.until(/^told: cancelled$/)
+    const task = await folder.withClient((client) => client.waitForEnd(id))
+    worker.kill('SIGTERM')
+    await ended
+    expect(task.status).toBe('cancelled')
+    const asked = task.history.find(({ move }) => move === 'request-cancel')!.at
+    // A third of the lease of 5 s, and what a busy machine needs to write it down.
+    expect(task.completedAt! - asked).toBeLessThan(5_000 / 3 + 1_000)
   })
 })
 

@@ -1,0 +1,35 @@
+/** Schedules where time is the server's: several schedulers, one task a slot, none before its instant. */
+import { expect, test } from 'vitest'
+import { begin, onPostgres } from './setup.ts'
+
+onPostgres('[M05] schedules on PostgreSQL', (url) => {
+  test('fire once a slot, and never before it by the clock of the server', async () => {
+    const bench = begin(url)
+    const client = await bench.connect()
+    const started = Promise.withResolvers<void>()
+    let runs = 0
+    for (let n = 0; n < 3; n++) {
+      const other = await bench.connect()
+      other
+        .worker({ concurrency: 5 })
+        .handle('tick', () => {
+          if (++runs === 20) started.resolve()
+        })
+        .start()
+    }
+    const { createdAt } = await client.schedules.create({
+      id: 'tick',
+      type: 'tick',
+      input: null,
+      every: '100ms',
+      overlap: 'allow',
+    })
+    await started.promise
+    await client.schedules.delete('tick')
+    const { tasks } = await client.list({ limit: 1_000 })
+    const slots = tasks.map(({ idempotencyKey }) => Date.parse(idempotencyKey!.slice(-24))).sort((a, b) => a - b)
+    expect(slots).toEqual(slots.map((_, k) => createdAt + (k + 1) * 100))
+    for (const { idempotencyKey, createdAt: at } of tasks)
+      expect(at).toBeGreaterThanOrEqual(Date.parse(idempotencyKey!.slice(-24)))
+  })
+})

@@ -74,7 +74,9 @@ export class Selection {
 
   /** Only what is dead by now: what dies again while we walk is not met a second time. */
   #byQuery({ group, completedBefore, ...query }: DeadQuery): () => Promise<readonly Letter[] | null> {
-    const deadBefore = this.#session.time.now() + 1
+    const { time } = this.#session
+    // The late end of what the store's clock may show: whoever has died by now is among them.
+    const deadBefore = time.now() + 2 * Math.ceil(time.uncertainty) + 1
     const wanted = toQuery({
       ...query,
       status: 'failed',

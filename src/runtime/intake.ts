@@ -56,6 +56,7 @@ export class Intake {
   #asked = 0
   #unsubscribe: Cancel = () => {}
   #pausesReadAt = Number.NEGATIVE_INFINITY
+  #readingPauses: Promise<void> | null = null
   #lookedAt = Number.NEGATIVE_INFINITY
   #failures = 0
   /** Monotonic: unbroken contact since then. */
@@ -207,10 +208,20 @@ export class Intake {
 
   async #readPauses(): Promise<void> {
     const now = this.#session.clock.mono()
+    // Another loop reads them: until it has, nobody knows from which queues nothing may be taken.
+    if (this.#readingPauses !== null) return this.#readingPauses
     if (now - this.#pausesReadAt < PAUSES_EVERY) return
-    this.#pausesReadAt = now
+    this.#readingPauses = this.#readPausesNow().finally(() => {
+      this.#readingPauses = null
+    })
+    await this.#readingPauses
+  }
+
+  async #readPausesNow(): Promise<void> {
+    const begun = this.#session.clock.mono()
     if (this.#session.time.isOld) await this.#session.time.anchor()
     await this.#pauses.refresh()
+    this.#pausesReadAt = begun
   }
 
   /** Finds and releases what this worker holds without knowing it. */

@@ -4,6 +4,13 @@ import type { Store } from '../../src/store/store.ts'
 import { lossy } from '../../src/testing/lossy-store.ts'
 import { begin, passing, refuses } from './setup.ts'
 
+const bound = (documents: Store['documents']): Store['documents'] => ({
+  get: (name) => documents.get(name),
+  put: (...args) => documents.put(...args),
+  list: (prefix) => documents.list(prefix),
+  delete: (...args) => documents.delete(...args),
+})
+
 describe('a worker', () => {
   it('is listed from its start to its stop, with what it does', async () => {
     const { client, clock, another } = await begin()
@@ -106,6 +113,37 @@ describe('a worker', () => {
     await store.documents.put('worker/odd', 'not JSON', 0)
     await store.documents.put('worker/older', '{}', 0)
     expect(await client.workers()).toEqual([])
+  })
+})
+
+describe('a pause', () => {
+  it('holds from the first look on, also where a worker looks several times at once', async () => {
+    const { client, clock, another } = await begin()
+    await client.queue('mail').pause()
+    const { id } = await client.submit('a', 1, { queue: 'mail' })
+    const slowly = await another({
+      through: (store) =>
+        new Proxy(store, {
+          get(target, name) {
+            if (name === 'claimsAtOnce') return 3
+            if (name !== 'documents') return Reflect.get(target, name)
+            const list = async (prefix: string) => {
+              if (prefix === 'pause/') await new Promise<void>((done) => void clock.after(200, done))
+              return target.documents.list(prefix)
+            }
+            return { ...bound(target.documents), list }
+          },
+        }),
+    })
+    slowly
+      .worker({ queues: ['mail'] })
+      .handle('a', () => {})
+      .start()
+    await clock.advance(60_000)
+    expect((await client.get(id)).attempts).toBe(0)
+    await client.queue('mail').resume()
+    await clock.advance(5_000)
+    expect((await client.get(id)).status).toBe('completed')
   })
 })
 

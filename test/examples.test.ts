@@ -11,7 +11,9 @@ const folder = mkdtempSync(join(tmpdir(), 'holdfast-examples-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
 const example = async (name: string, ...args: string[]): Promise<string> => {
-  const { stdout } = await run(process.execPath, [join('examples', name), ...args], { env: { ...process.env, NO_COLOR: '1' } })
+  const { stdout } = await run(process.execPath, [join('examples', name), ...args], {
+    env: { ...process.env, NO_COLOR: '1' },
+  })
   return stdout
 }
 
@@ -28,7 +30,9 @@ describe('the examples do what they say', () => {
   })
 
   it('by-hand claims, renews and completes', async () => {
-    expect(await example('by-hand.ts', `sqlite:${join(folder, 'hand.db')}`)).toMatch(/resize is completed { width: 640, fence: 1 }/)
+    expect(await example('by-hand.ts', `sqlite:${join(folder, 'hand.db')}`)).toMatch(
+      /resize is completed { width: 640, fence: 1 }/,
+    )
   })
 
   it('[I13][I14] rate-limits shows a breaker, a retry and a time window', async () => {

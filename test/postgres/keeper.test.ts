@@ -12,7 +12,7 @@ const LEASE = 1_500
 
 onPostgres('a handler that computes for three lease lengths without yielding', (url) => {
   test('keeps its lease while another worker looks', async () => {
-    const { code, task, moves } = await block(await freshDatabase(url), 'none')
+    const { code, task, moves } = await block(await freshDatabase(url), 'none', LEASE)
     expect(code).toBe('written')
     expect(moves).toEqual(['submit', 'claim', 'complete'])
     expect(task.attempts).toBe(1)
@@ -21,7 +21,7 @@ onPostgres('a handler that computes for three lease lengths without yielding', (
   test.each(['no-keeper', 'idle-keeper'] as const)(
     'keeps it because of the thread: with the bug %s the lease is lost',
     async (plant) => {
-      const { code, task, moves } = await block(await freshDatabase(url), plant)
+      const { code, task, moves } = await block(await freshDatabase(url), plant, LEASE)
       expect(code).toBe('STALE_LEASE')
       expect(moves).toContain('lose-lease')
       expect(task.attempts).toBe(2)

@@ -15,23 +15,38 @@ const deadline = Math.max(500, Math.min(every, usual.deadlines.query))
 const manners: Manners = { ...usual, deadlines: { connect: deadline, query: deadline } }
 const port = parentPort!
 let connected: Promise<Client> | null = null
+// Loading it takes longer than connecting.
+loadDriver().catch(() => {})
 
-const connect = async (): Promise<Client> => {
+/** The connection, a new one if there is none. */
+const connect = (): Promise<Client> => {
+  if (connected !== null) return connected
+  // Only itself: by the time that it ends, there may be another.
+  const forget = (): void => {
+    if (connected === mine) connected = null
+  }
+  const mine = open(forget)
+  connected = mine
+  return mine
+}
+
+const open = async (forget: () => void): Promise<Client> => {
   const { Client: DriverClient } = await loadDriver()
   const client = new DriverClient(connectionConfig(config, 'holdfast keeper', manners))
-  const forget = (): void => {
-    connected = null
-  }
   client.on('error', forget)
   client.on('end', forget)
-  await client.connect()
-  await prepareSession(client, manners)
-  return client
+  try {
+    await client.connect()
+    await prepareSession(client, manners)
+    return client
+  } catch (error) {
+    client.end().catch(() => {})
+    throw error
+  }
 }
 
 const renew = async (renewals: readonly Renewal[]): Promise<readonly Renewed[]> => {
-  connected ??= connect()
-  const mine = connected
+  const mine = connect()
   try {
     const rows = await executorOf(await mine, manners).query(renewStatement(schema), renewValues(renewals, null))
     return renewedOf(renewals, rows)
@@ -61,8 +76,11 @@ const keeper = new LeaseKeeper(
 )
 
 port.on('message', (message: ToKeeper) => {
-  if (message.kind === 'hold') keeper.hold(message.leases)
-  else if (message.kind === 'progress') keeper.progress(message.slot, message.progress)
+  if (message.kind === 'hold') {
+    // Now, so that the first round, a third of the lease from here, does not have to wait for it.
+    connect().catch(() => {})
+    keeper.hold(message.leases)
+  } else if (message.kind === 'progress') keeper.progress(message.slot, message.progress)
   else {
     keeper.close()
     port.close()

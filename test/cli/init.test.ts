@@ -3,8 +3,9 @@ import { describe, expect, it } from 'vitest'
 import { makeFolder } from './shell.ts'
 
 describe('init', () => {
+  const folder = makeFolder()
+
   it('makes the file and says so; a second time it says that it is there', async () => {
-    const folder = makeFolder()
     expect(await folder.run(['init', 'sqlite:./new.db'])).toEqual({
       code: 0,
       stdout: expect.stringMatching(/^made a new store at .*new\.db\n$/),
@@ -17,7 +18,6 @@ describe('init', () => {
   })
 
   it('--json tells the address and whether it was made', async () => {
-    const folder = makeFolder()
     const env = { HOLDFAST_URL: 'sqlite:./here.db' }
     const [first, second] = [
       await folder.run(['init', '--json'], { env }),
@@ -28,15 +28,15 @@ describe('init', () => {
   })
 
   it('refuses what is no address, and memory', async () => {
-    const folder = makeFolder()
     expect((await folder.run(['init', 'ftp://x'])).code).toBe(2)
     expect((await folder.run(['init', 'memory:'])).code).toBe(2)
   })
 })
 
 describe('migrate', () => {
+  const folder = makeFolder()
+
   it('makes no store', async () => {
-    const folder = makeFolder()
     const { code, stderr } = await folder.run(['migrate', 'sqlite:./nothing.db'])
     expect(code).toBe(5)
     expect(stderr).toContain('holdfast init')
@@ -44,7 +44,6 @@ describe('migrate', () => {
   })
 
   it('says that a store of this release is up to date', async () => {
-    const folder = makeFolder()
     await folder.run(['init', 'sqlite:./a.db'])
     expect((await folder.run(['migrate', 'sqlite:./a.db'])).stdout).toMatch(/a\.db is up to date\n$/)
     const { stdout } = await folder.run(['migrate', 'sqlite:./a.db', '--json'])

@@ -91,7 +91,6 @@ describe('HoldfastError', () => {
   it('only lost contact leaves open whether a call took effect', () => {
     expect(Object.keys(CODES).filter((code) => isContactLost(new HoldfastError(code as keyof typeof CODES)))).toEqual([
       'STORE_UNAVAILABLE',
-      'STORE_BUSY',
     ])
   })
 })

@@ -1,10 +1,13 @@
 import { defineConfig } from 'vitest/config'
 
 const ON_SERVERS = ['test/postgres/**/*.test.ts']
+/** Through the doors: the programs as a user runs them, from dist. */
+const DOORS = ['test/cli/**/*.test.ts', 'test/examples.test.ts', 'test/bench.test.ts']
 
 /**
- * quick: everything that needs neither killed processes nor servers. crash: real processes, killed. servers: on real
- * servers, started by test/servers/global-setup.ts; also what every store must do.
+ * quick: core, memory, SQLite; neither other processes nor servers. doors: the command line, the examples, the benchmark.
+ * crash: real processes, killed. servers: on real servers, started by test/servers/global-setup.ts; also what every store
+ * must do.
  */
 export default defineConfig({
   test: {
@@ -13,10 +16,11 @@ export default defineConfig({
         test: {
           name: 'quick',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/crash/**', 'test/slow/**', ...ON_SERVERS],
+          exclude: ['test/crash/**', 'test/slow/**', ...DOORS, ...ON_SERVERS],
           testTimeout: 30_000,
         },
       },
+      { test: { name: 'doors', include: DOORS, testTimeout: 60_000 } },
       {
         test: {
           name: 'crash',

@@ -6,6 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterAll, expect, test } from 'vitest'
 import { connect, type HoldfastError, isHoldfastError, silentLogger, type Task } from '../../src/index.ts'
 import { openSqlite } from '../../src/store/sqlite/store.ts'
+import type { Store } from '../../src/store/store.ts'
 import { planted } from './planted.ts'
 import { cleanUp, folder, until } from './processes.ts'
 import { report } from './seed.ts'
@@ -96,6 +97,20 @@ test.skipIf(whyNoDisk !== null)('a store that says yes on a full disk would be n
   rmSync(place, { recursive: true })
 })
 
+/** The store, with the codes of commits that it refused written down. */
+const noting = (store: Store, refused: string[]): Store =>
+  new Proxy(store, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target)
+      if (name !== 'commit') return typeof value === 'function' ? value.bind(target) : value
+      return (changes: Parameters<Store['commit']>[0]) =>
+        target.commit(changes).catch((error: HoldfastError) => {
+          refused.push(error.code)
+          throw error
+        })
+    },
+  })
+
 test.skipIf(whyNoDisk !== null)(
   'a worker whose results do not fit on the disk goes on when there is room, and every task completes',
   async () => {
@@ -103,11 +118,10 @@ test.skipIf(whyNoDisk !== null)(
     const file = join(place, 'worker.db')
     const ballast = join(place, 'ballast')
     mkdirSync(place)
-    const client = await connect(`sqlite:${file}`, { logger: silentLogger })
-    await client.submitMany(Array.from({ length: 100 }, () => ({ type: 'work', input: null, maxRetries: null })))
     const refused: string[] = []
-    const hooks = { onTaskEnd: (_: Task, error: HoldfastError | null) => void (error && refused.push(error.code)) }
-    const worker = client.worker({ concurrency: 1, leaseTtl: '500ms', hooks }).handle('work', async () => {
+    const client = await connect(noting(await openSqlite(file), refused), { logger: silentLogger })
+    await client.submitMany(Array.from({ length: 100 }, () => ({ type: 'work', input: null, maxRetries: null })))
+    const worker = client.worker({ concurrency: 1, leaseTtl: '500ms' }).handle('work', async () => {
       await new Promise((done) => setTimeout(done, 5))
       return 'x'.repeat(50_000)
     })

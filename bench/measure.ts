@@ -5,7 +5,7 @@ import { type MachineFacts, machineFacts, Others } from './machine.ts'
 import { medianOf } from './median.ts'
 import { peerVersions } from './peers.ts'
 import type { Measured } from './run-one.ts'
-import { type Servers, startServers } from './servers.ts'
+import { type Environment, type Servers, startServers } from './servers.ts'
 import type { Keeps } from './system.ts'
 import type { Entrant, Field } from './systems.ts'
 import { compare, type Ratio } from './targets.ts'
@@ -63,7 +63,7 @@ export const measure = async (plan: Plan): Promise<Report> => {
   }
 }
 
-const measureOn = async ({ env, facts, missing }: Servers, plan: Plan): Promise<Report> => {
+const measureOn = async ({ lend, facts, missing }: Servers, plan: Plan): Promise<Report> => {
   const { field, workloads, tasks, runs, command, said } = plan
   const entrants = plan.entrants.filter(({ name }) => !missing.includes(name))
   const others = new Others()
@@ -74,10 +74,11 @@ const measureOn = async ({ env, facts, missing }: Servers, plan: Plan): Promise<
     const measured = new Map<string, NonNullable<Measured['result']>[]>()
     const unable = new Set<string>()
     for (let run = 0; run < runs; run++) {
-      for (const { name, only } of turns(entrants, run)) {
+      for (const entrant of turns(entrants, run)) {
+        const { name, only } = entrant
         if (unable.has(name) || only?.includes(workload.name) === false) continue
         said(`${workload.name}, run ${run + 1} of ${runs}: ${name}`)
-        const { keeps, result, cpuSeconds } = await runOne(name, workload.name, tasks, env)
+        const { keeps, result, cpuSeconds } = await lend(entrant, (env) => runOne(name, workload.name, tasks, env))
         systems[name] = keeps
         others.ours(cpuSeconds)
         if (result === null) unable.add(name)
@@ -151,7 +152,7 @@ const medianOfKnown = (values: readonly (number | null)[]): number | null => {
 const mapValues = <A, B>(record: Readonly<Record<string, A>>, map: (value: A) => B): Record<string, B> =>
   Object.fromEntries(Object.entries(record).map(([key, value]) => [key, map(value)]))
 
-const runOne = (entrant: string, workload: string, tasks: number, env: Servers['env']): Promise<Measured> =>
+const runOne = (entrant: string, workload: string, tasks: number, env: Environment): Promise<Measured> =>
   new Promise((done, failed) => {
     const child = spawn(
       process.execPath,

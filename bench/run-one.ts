@@ -2,7 +2,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createDatabase, type Database } from './database.ts'
 import { type Meter, noMeter, postgresMeter, processMeter } from './meter.ts'
 import type { Keeps } from './system.ts'
 import { ENTRANTS, type Entrant } from './systems.ts'
@@ -16,22 +15,20 @@ export interface Measured {
   readonly result: (Result & { readonly maxRssMegabytes: number }) | null
 }
 
-const { BENCH_POSTGRES_URL: postgres = '', BENCH_REDIS_URL: redis = '', BENCH_REDIS_PID: redisPid } = process.env
+const { BENCH_DATABASE_URL: database = '', BENCH_REDIS_URL: redis = '', BENCH_REDIS_PID: redisPid } = process.env
 
 const meterOf = ({ server }: Entrant): Promise<Meter> | Meter =>
-  server === 'postgres' ? postgresMeter(postgres) : server === 'redis' ? processMeter(Number(redisPid)) : noMeter
+  server === 'postgres' ? postgresMeter(database) : server === 'redis' ? processMeter(Number(redisPid)) : noMeter
 
 const [entrantName, workloadName, tasks] = process.argv.slice(2)
 const entrant = ENTRANTS.find(({ name }) => name === entrantName)!
 const workload = WORKLOADS.find(({ name }) => name === workloadName)!
 const dir = mkdtempSync(join(tmpdir(), 'holdfast-bench-'))
-let database: Database | null = null
 const meter = await meterOf(entrant)
 try {
-  if (entrant.server === 'postgres') database = await createDatabase(postgres, `bench_${process.pid}`)
   const before = await meter.read()
   const system = await entrant.make()
-  await system.open({ dir, database: database?.url ?? '', redis })
+  await system.open({ dir, database, redis })
   const result = await workload.run(system, Number(tasks), meter)
   const maxRssMegabytes = process.resourceUsage().maxRSS / 1_024
   await system.close()
@@ -45,6 +42,5 @@ try {
   console.log(JSON.stringify(measured))
 } finally {
   await meter.close()
-  await database?.drop()
   rmSync(dir, { recursive: true, force: true })
 }

@@ -2,11 +2,14 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { startPostgres } from '../test/servers/postgres.ts'
 import { ended, freePort, tied, untilSays } from '../test/servers/processes.ts'
+import { createDatabase } from './database.ts'
 import type { Entrant } from './systems.ts'
 
+export type Environment = Readonly<Record<string, string>>
+
 export interface Servers {
-  /** How a system's process finds them. */
-  readonly env: Readonly<Record<string, string>>
+  /** Lets a system use them: a database of its own is there while `use` runs, which is told how a process finds it all. */
+  lend<T>(entrant: Entrant, use: (env: Environment) => Promise<T>): Promise<T>
   /** Version and settings, for the report. */
   readonly facts: readonly string[]
   /** Whoever needs a server that could not be had. */
@@ -15,14 +18,14 @@ export interface Servers {
 }
 
 const REDIS = 'redis-server'
-const NOTHING: Servers = { env: {}, facts: [], missing: [], stop: async () => {} }
+const NOTHING: Servers = { lend: (_, use) => use({}), facts: [], missing: [], stop: async () => {} }
 
 export const startServers = async (entrants: readonly Entrant[]): Promise<Servers> => {
   const wants = new Set(entrants.map(({ server }) => server))
   const postgres = wants.has('postgres') ? await postgresServer() : NOTHING
   const redis = wants.has('redis') ? await redisServer(entrants) : NOTHING
   return {
-    env: { ...postgres.env, ...redis.env },
+    lend: (entrant, use) => (entrant.server === 'redis' ? redis : postgres).lend(entrant, use),
     facts: [...postgres.facts, ...redis.facts],
     missing: redis.missing,
     async stop() {
@@ -35,9 +38,18 @@ export const startServers = async (entrants: readonly Entrant[]): Promise<Server
 /** As it comes: fsync on, 128 MB of buffers. */
 const postgresServer = async (): Promise<Servers> => {
   const server = await startPostgres()
+  let databases = 0
   return {
     ...NOTHING,
-    env: { BENCH_POSTGRES_URL: server.url },
+    // Dropped when the process has ended: a peer's pool may still be closing when the peer says that it has.
+    async lend(_, use) {
+      const database = await createDatabase(server.url, `bench_${++databases}`)
+      try {
+        return await use({ BENCH_DATABASE_URL: database.url })
+      } finally {
+        await database.drop()
+      }
+    },
     facts: [
       `PostgreSQL ${server.version} with its defaults (fsync on, shared_buffers 128 MB), a database for each run.`,
     ],
@@ -61,7 +73,7 @@ const redisServer = async (entrants: readonly Entrant[]): Promise<Servers> => {
   await untilSays(child, /[Rr]eady to accept connections/)
   return {
     ...NOTHING,
-    env: { BENCH_REDIS_URL: `redis://127.0.0.1:${port}`, BENCH_REDIS_PID: String(child.pid) },
+    lend: (_, use) => use({ BENCH_REDIS_URL: `redis://127.0.0.1:${port}`, BENCH_REDIS_PID: String(child.pid) }),
     facts: [`Redis ${version} without persistence: what it holds is gone when it stops.`],
     async stop() {
       child.kill('SIGKILL')

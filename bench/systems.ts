@@ -1,10 +1,10 @@
 /** Who takes part. A new system is a file in systems/ and a line here. */
 import type { System } from './system.ts'
 import { bullMq } from './systems/bullmq.ts'
-import { graphileWorker } from './systems/graphile-worker.ts'
+import { graphileWorker, graphileWorkerLargeQueue } from './systems/graphile-worker.ts'
 import { holdfastPostgres, holdfastPostgresNotKept } from './systems/holdfast-postgres.ts'
 import { holdfastSqlite } from './systems/holdfast-sqlite.ts'
-import { pgBoss } from './systems/pg-boss.ts'
+import { pgBoss, pgBossLargeBatches } from './systems/pg-boss.ts'
 import { plainjob } from './systems/plainjob.ts'
 import { rawSqlite } from './systems/raw-sqlite.ts'
 
@@ -38,6 +38,14 @@ export const ENTRANTS: readonly Entrant[] = [
     make: holdfastPostgresNotKept,
   },
   { name: 'graphile-worker', ...served, isPeer: true, make: graphileWorker },
+  {
+    name: 'graphile-worker, local queue of 5,000',
+    ...served,
+    isPeer: true,
+    only: ['drain-100'],
+    make: graphileWorkerLargeQueue,
+  },
   { name: 'pg-boss', ...served, isPeer: true, make: pgBoss },
+  { name: 'pg-boss, batches of 5,000', ...served, isPeer: true, only: ['drain-100'], make: pgBossLargeBatches },
   { name: 'bullmq', field: 'postgres', server: 'redis', isPeer: true, make: bullMq },
 ]

@@ -137,6 +137,12 @@ export class HoldfastError extends Error {
 export const isHoldfastError = (error: unknown, code?: Code): error is HoldfastError =>
   error instanceof HoldfastError && (code === undefined || error.code === code)
 
+/** Anything that was thrown, as ours: what is not is a fault of Holdfast's own. */
+export const asHoldfastError = (thrown: unknown): HoldfastError =>
+  isHoldfastError(thrown)
+    ? thrown
+    : new HoldfastError('INTERNAL', thrown instanceof Error ? thrown.message : String(thrown), {}, thrown)
+
 /** Whether it is unclear if the call took effect: the caller must read before it decides anything. */
 export const isContactLost = (error: unknown): boolean => isHoldfastError(error, 'STORE_UNAVAILABLE')
 

@@ -1,5 +1,5 @@
 /** Writes how attempts ended, those of one tick together. What meets a conflict or a lost reply is read again, together too. */
-import { HoldfastError, isHoldfastError, isOfTheStore, mayPass } from '../core/errors.ts'
+import { asHoldfastError, HoldfastError, isOfTheStore, mayPass } from '../core/errors.ts'
 import { hasOp, type MoveName } from '../core/machine.ts'
 import { applyChange, type Change, type TaskRecord } from '../core/task.ts'
 import type { Attempt } from './attempt.ts'
@@ -172,8 +172,3 @@ export class Finisher {
 
 const tooManyConflicts = (id: string): HoldfastError =>
   new HoldfastError('STORE_CONFLICT', `task ${id} changed under every one of ${MOST_TRIES} tries`, { id })
-
-const asHoldfastError = (error: unknown): HoldfastError =>
-  isHoldfastError(error)
-    ? error
-    : new HoldfastError('INTERNAL', error instanceof Error ? error.message : String(error), {}, error)

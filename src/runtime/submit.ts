@@ -1,6 +1,6 @@
 /** From a caller's words to a stored task: check, build, insert, and recognise our own earlier write. */
 import { createHash } from 'node:crypto'
-import { HoldfastError, isContactLost, isHoldfastError, isOfTheStore } from '../core/errors.ts'
+import { asHoldfastError, HoldfastError, isContactLost, isOfTheStore } from '../core/errors.ts'
 import { keySubject } from '../core/idempotency.ts'
 import { encodePayload, type Payload } from '../core/payload.ts'
 import { Task } from '../core/snapshot.ts'
@@ -211,8 +211,3 @@ const removedTask = (task: TaskRecord, id: string): TaskRecord => ({ ...task, id
 
 export const hashOf = (type: string, input: Payload): string =>
   createHash('sha256').update(keySubject(type, input)).digest('base64url')
-
-const asHoldfastError = (error: unknown): HoldfastError =>
-  isHoldfastError(error)
-    ? error
-    : new HoldfastError('INTERNAL', error instanceof Error ? error.message : String(error), {}, error)

@@ -5,7 +5,8 @@
 import type { Cell } from '../sql/rows.ts'
 import type { Value } from './connection.ts'
 
-const BIGINTS: ReadonlySet<string> = new Set([
+/** Columns that hold an instant, in milliseconds. */
+export const INSTANT_COLUMNS: ReadonlySet<string> = new Set([
   'available_at',
   'expires_at',
   'created_at',
@@ -37,7 +38,7 @@ export const arrayAt = (column: string, n: number): string => {
   if (ANY_TEXT.has(column)) return `$${n}::text[]`
   // Begins with a separator, so that one empty text is not taken for no text at all.
   const texts = `(string_to_array($${n}::text, E'\\x01', E'\\x02'))[2:]`
-  if (BIGINTS.has(column)) return `${texts}::bigint[]`
+  if (INSTANT_COLUMNS.has(column)) return `${texts}::bigint[]`
   if (INTEGERS.has(column)) return `${texts}::integer[]`
   return UUIDS.has(column) ? `${texts}::uuid[]` : texts
 }

@@ -1,5 +1,7 @@
 /** The caller's own transaction: recognised, or refused before anything is written into it. */
+
 import { HoldfastError } from '../../core/errors.ts'
+import { INSTANT_COLUMNS } from './arrays.ts'
 import type { Executor, PgRow, Value } from './connection.ts'
 import { readMeta } from './schema.ts'
 
@@ -59,17 +61,5 @@ const plain = (name: string): string => name.replaceAll('_', '').toLowerCase()
 
 /** Without the underscores, and also as columns of a task beside its key. */
 const INSTANTS: ReadonlySet<string> = new Set(
-  [
-    'available_at',
-    'expires_at',
-    'created_at',
-    'updated_at',
-    'started_at',
-    'completed_at',
-    'expired_at',
-    'lease_claimed_at',
-    'lease_expires_at',
-    'cancel_requested_at',
-    'now',
-  ].flatMap((name) => [plain(name), plain(`of_task_${name}`)]),
+  [...INSTANT_COLUMNS, 'now'].flatMap((name) => [plain(name), plain(`of_task_${name}`)]),
 )

@@ -1,13 +1,13 @@
 import { defineConfig } from 'vitest/config'
 
-const ON_SERVERS = ['test/postgres/**/*.test.ts']
+const ON_SERVERS = ['test/servers/**/*.test.ts', 'test/postgres/**/*.test.ts']
 /** Through the doors: the programs as a user runs them, from dist. */
 const DOORS = ['test/cli/**/*.test.ts', 'test/examples.test.ts', 'test/bench.test.ts']
 
 /**
  * quick: core, memory, SQLite; neither other processes nor servers. doors: the command line, the examples, the benchmark.
- * crash: real processes, killed. servers: on real servers, started by test/servers/global-setup.ts; also what every store
- * must do.
+ * crash: real processes, killed. servers: on real servers, each started by test/servers/global-setup.ts when the first file
+ * asks for it; also what every store must do.
  */
 export default defineConfig({
   test: {

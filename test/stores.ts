@@ -2,10 +2,11 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, inject } from 'vitest'
+import { afterAll } from 'vitest'
 import { openMemory } from '../src/store/memory/store.ts'
 import { openSqlite } from '../src/store/sqlite/store.ts'
 import type { Store } from '../src/store/store.ts'
+import { serversOf } from './servers/ask.ts'
 import { emptySchemas } from './servers/schemas.ts'
 
 export type OpenStore = () => Promise<Store>
@@ -29,11 +30,11 @@ const embedded = (): TestedStore[] => {
 }
 
 /** The project `servers` has these, all others the embedded ones. */
-const onServers = inject('postgres')?.map(
+const onPostgres = (await serversOf('postgres'))?.map(
   (server): TestedStore => ({
     name: server.name,
     open: 'missing' in server ? server.missing : emptySchemas(server.url),
   }),
 )
 
-export const stores: readonly TestedStore[] = onServers ?? embedded()
+export const stores: readonly TestedStore[] = onPostgres ?? embedded()

@@ -1,10 +1,11 @@
 /** What the tests of PostgreSQL begin with: the server, or the reason why there is none, and a schema of their own. */
 import { randomBytes } from 'node:crypto'
-import { describe, inject, onTestFinished, test } from 'vitest'
+import { describe, onTestFinished, test } from 'vitest'
 import { type Client, type ConnectOptions, connect, silentLogger } from '../../src/index.ts'
+import { serversOf } from '../servers/ask.ts'
 import { freshSchema, runSql } from '../servers/schemas.ts'
 
-const [server] = inject('postgres')
+const [server] = (await serversOf('postgres'))!
 
 /** A group of tests that are skipped by name, with the reason, where there is no server. */
 export const onPostgres = (what: string, tests: (url: string) => void): void => {

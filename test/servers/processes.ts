@@ -34,6 +34,7 @@ export const untilSays = (child: ChildProcess, ready: RegExp, deadline = 30_000)
     }
     child.stdout?.on('data', read)
     child.stderr?.on('data', read)
+    child.once('error', failed)
     child.once('exit', (code) => {
       clearTimeout(timer)
       failed(new Error(`ended with ${code}: ${said}`))
@@ -44,5 +45,11 @@ export const ended = (child: ChildProcess): Promise<void> =>
   child.exitCode !== null || child.signalCode !== null
     ? Promise.resolve()
     : new Promise((done) => child.once('exit', () => done()))
+
+/** kill -9, and gone. */
+export const killed = async (child: ChildProcess): Promise<void> => {
+  child.kill('SIGKILL')
+  await ended(child)
+}
 
 export { spawn }

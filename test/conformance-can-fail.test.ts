@@ -261,6 +261,34 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     caughtBy: 'a prefix is taken letter by letter: %, _, * and the rest mean themselves',
     faulty: changeDocuments((documents) => ({ list: (prefix) => documents.list(prefix.split('%')[0]!) })),
   },
+  'lists no orphans': {
+    caughtBy: 'keys whose task was removed without ending them are the orphans, and no others are',
+    faulty: (store) => ({ orphans: { ...store.orphans, list: async () => [] } }),
+  },
+  'begins a page of orphans anew': {
+    caughtBy: 'pages of orphans follow one another without gap or repeat',
+    faulty: (store) => ({
+      orphans: {
+        ...store.orphans,
+        list: async ({ limit, after }) =>
+          (await store.orphans.list({ limit: limit + 1, ...(after === undefined ? null : { after }) })).slice(1),
+      },
+    }),
+  },
+  'puts a key over a live one': {
+    caughtBy: 'a key is not put over a live one, with or without a task, and is put over a dead one',
+    faulty: (store) => ({ orphans: { ...store.orphans, put: (keys) => store.orphans.put(keys, Number.MAX_VALUE) } }),
+  },
+  'forgets a key that is put': {
+    caughtBy: 'a key that was put stands as if its task had been removed',
+    faulty: (store) => ({ orphans: { ...store.orphans, put: async (keys) => keys.map(() => true) } }),
+  },
+  'does not write tags with a move': {
+    caughtBy: 'a task that is moved to another store before it ran is stored after every move as the machine made it',
+    faulty: (store) => ({
+      commit: (changes) => store.commit(changes.map(({ set: { tags: _, ...set }, ...change }) => ({ ...change, set }))),
+    }),
+  },
   'does not ring': {
     caughtBy: 'an insert has rung for its queue when it resolves',
     faulty: () => ({ wake: () => () => {} }),

@@ -2,6 +2,7 @@
 import { HoldfastError } from './errors.ts'
 import { describeError } from './failure.ts'
 import { type Actor, type EntryFacts, type MoveName, move } from './moves.ts'
+import { hasDeparted } from './moving.ts'
 import type { Payload } from './payload.ts'
 import { backoff } from './retry.ts'
 import type { Change, ChangeSet, Holder, Instant, Lease, TaskError, TaskRecord, TaskStatus } from './task.ts'
@@ -283,6 +284,12 @@ export const archive = (task: TaskRecord, actor: Actor, replayedAs?: string): Ch
 export const unarchive = (task: TaskRecord, actor: Actor): Change => {
   if (task.status !== 'archived' || task.archivedFrom === null) {
     throw new HoldfastError('CANNOT_UNARCHIVE', `task ${task.id} is ${task.status}, not archived`, {
+      id: task.id,
+      status: task.status,
+    })
+  }
+  if (hasDeparted(task)) {
+    throw new HoldfastError('CANNOT_UNARCHIVE', `task ${task.id} was ${task.history.at(-1)!.reason}: it lives there`, {
       id: task.id,
       status: task.status,
     })

@@ -71,7 +71,12 @@ export const MOVES = {
   unarchive: {
     from: ['archived'],
     to: ['completed', 'failed', 'cancelled', 'expired'],
-    what: 'Back to the status before archive.',
+    what: 'Back to the status before archive. Not for what was moved to another store.',
+  },
+  depart: {
+    from: ['pending', 'completed', 'failed', 'cancelled', 'expired', 'archived'],
+    to: ['archived'],
+    what: 'Moved to another store, where it lives on as it was: what stays here has the tag `moved`, and does not come back.',
   },
 } as const satisfies Record<string, Move>
 

@@ -1,5 +1,6 @@
 /** Why a task is not running, in one honest sentence: what the record, its queue, the workers and the clock can tell. */
 import { formatInstant, formatRelative } from './instants.ts'
+import { hasDeparted } from './moving.ts'
 import type { Task } from './snapshot.ts'
 import type { Instant } from './task.ts'
 
@@ -13,6 +14,7 @@ export interface Reason {
     | 'cancelled'
     | 'expired'
     | 'archived'
+    | 'moved'
     | 'past-expiry'
     | 'queue-paused'
     | 'sleeping'
@@ -55,6 +57,10 @@ export const reasonOf = (task: Task, circumstances: Circumstances): Reason => {
         sentence: `It expired at ${when(task.expiredAt!)} before a worker claimed it; an expired task is not run again.`,
       }
     case 'archived': {
+      if (hasDeparted(task)) {
+        const { at, reason } = task.history.at(-1)!
+        return { reason: 'moved', sentence: `It was ${reason} at ${when(at)}, and lives there.` }
+      }
       const replayed = task.replayedAs === null ? '' : `, and it was replayed as ${task.replayedAs}`
       return { reason: 'archived', sentence: `It is archived; before that it was ${task.archivedFrom}${replayed}.` }
     }

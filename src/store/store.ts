@@ -116,6 +116,17 @@ export interface Documents {
   delete(name: string, version: number): Promise<boolean>
 }
 
+/** Keys that outlived their task: what a removal with `endKey: false` leaves until the key's own time is over. */
+export interface Orphans {
+  /** In an order of the store's own; `after` is the last key of the page before. Also keys whose time is over, until they are swept. */
+  list(page: { readonly limit: number; readonly after?: string }): Promise<readonly KeyRecord[]>
+  /**
+   * As insert would, without the task: for keys from another store. False where a live key stands already, which is left
+   * as it is. A task that is there under the key's id is its task: then the key is none of the orphans.
+   */
+  put(keys: readonly KeyRecord[], now: Instant | null): Promise<readonly boolean[]>
+}
+
 /** Keeps leases alive on a thread that a busy event loop cannot stop. What has started or ended it sees on the board. */
 export interface Keeper {
   hold(leases: readonly HeldLease[]): void
@@ -183,6 +194,7 @@ export interface Store {
   /** Counts no further than `cap`. */
   count(query: Query, cap: number, now: Instant | null): Promise<number>
   readonly documents: Documents
+  readonly orphans: Orphans
 
   /** A hint that work may be there, from this process or another; looking stays the truth. Returns the way to unsubscribe. */
   wake(listener: (queues: readonly string[] | null) => void): () => void

@@ -2,6 +2,7 @@
 import { HoldfastError } from '../core/errors.ts'
 import type { KeyRecord } from '../core/idempotency.ts'
 import * as machine from '../core/machine.ts'
+import { depart } from '../core/moving.ts'
 import { newSubmission } from '../core/submission.ts'
 import type { Change, Instant, TaskRecord, TaskStatus } from '../core/task.ts'
 import { VIEWS, viewFilter } from '../core/views.ts'
@@ -120,6 +121,8 @@ type Decide = (task: TaskRecord, actor: machine.Actor, random: Random) => Change
 
 const held = (task: TaskRecord) => ({ token: task.lease!.token })
 
+const leave: Decide = (task, actor) => depart(task, actor, 'elsewhere:')
+
 const DECISIONS: Readonly<Record<TaskStatus, readonly [Decide, ...Decide[]]>> = {
   pending: [
     (task, { now, op }, random) =>
@@ -147,7 +150,7 @@ const DECISIONS: Readonly<Record<TaskStatus, readonly [Decide, ...Decide[]]>> = 
     (task, actor, random) => machine.overdue(task, actor, random.next()),
     (task, actor, random) => machine.overdue(task, actor, random.next()),
   ],
-  completed: [(task, actor) => machine.archive(task, actor)],
+  completed: [(task, actor) => machine.archive(task, actor), leave],
   failed: [
     (task, actor) => machine.retry(task, actor),
     (task, actor, random) => machine.replay(task, actor, random.pick([null, actor.now + 400])),
@@ -156,7 +159,7 @@ const DECISIONS: Readonly<Record<TaskStatus, readonly [Decide, ...Decide[]]>> = 
   ],
   cancelled: [(task, actor) => machine.retry(task, actor), (task, actor) => machine.archive(task, actor)],
   expired: [(task, actor) => machine.archive(task, actor)],
-  archived: [(task, actor) => machine.unarchive(task, actor)],
+  archived: [(task, actor) => machine.unarchive(task, actor), (task, actor) => machine.unarchive(task, actor), leave],
 }
 
 const change = ({ random, seen, step, now }: Situation, i: number): Change | null => {

@@ -1,6 +1,6 @@
 /** A store behind a bad wire: replies that are lost after the write, requests that never arrive, silence. */
 import { HoldfastError } from '../core/errors.ts'
-import type { Documents, Store } from '../store/store.ts'
+import type { Documents, Orphans, Store } from '../store/store.ts'
 
 /**
  * - `pass`: as if there were no wire.
@@ -22,6 +22,7 @@ export type StoreCall =
   | 'list'
   | 'count'
   | `documents.${keyof Documents}`
+  | `orphans.${keyof Orphans}`
 
 /** Asked once per call. */
 export type LossPlan = (call: StoreCall, args: readonly unknown[]) => Fate
@@ -49,9 +50,14 @@ export const lossy = (store: Store, plan: LossPlan): Store => {
       behindWire(`documents.${name}`, store.documents[name] as Call, plan),
     ]),
   )
+  const orphans = {
+    list: behindWire('orphans.list', store.orphans.list as Call, plan),
+    put: behindWire('orphans.put', store.orphans.put as Call, plan),
+  }
   return new Proxy(store, {
     get(target, name) {
       if (name === 'documents') return documents
+      if (name === 'orphans') return orphans
       const value: unknown = Reflect.get(target, name, target)
       if (typeof value !== 'function') return value
       const bound = value.bind(target) as Call

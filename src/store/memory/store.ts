@@ -199,6 +199,23 @@ class MemoryStore implements Store {
     },
   }
 
+  readonly orphans = {
+    list: async ({ limit, after }: { limit: number; after?: string }) =>
+      [...this.#keys.values()]
+        .filter(({ key, taskId }) => !this.#tasks.has(taskId) && (after === undefined || key > after))
+        .sort((a, b) => (a.key < b.key ? -1 : 1))
+        .slice(0, limit),
+    put: async (keys: readonly KeyRecord[], now: Instant | null) => {
+      const at = now ?? this.#wall()
+      return keys.map((key) => {
+        const held = this.#keys.get(key.key)
+        if (held && keyIsLive(held, this.#tasks.has(held.taskId), at)) return false
+        this.#keys.set(key.key, key)
+        return true
+      })
+    },
+  }
+
   wake(listener: (queues: readonly string[] | null) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)

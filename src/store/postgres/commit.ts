@@ -8,6 +8,10 @@ import { CLOCK } from './claim.ts'
 import type { Connections, Value } from './connection.ts'
 import { byId } from './order.ts'
 
+/** Options hold nothing that jsonb would refuse or round. */
+const withTags = (tags: string): string =>
+  `jsonb_set(coalesce(t.options, '{}')::jsonb, '{tags}', ${tags}::jsonb)::text`
+
 interface Shape {
   readonly text: string
   readonly columns: readonly string[]
@@ -97,7 +101,7 @@ export class Committer {
       ]
       const unnested = columns.map((column, n) => arrayAt(column, n + 1)).join(', ')
       text = `
-        update ${this.#schema}.task t set ${assignmentsOf(set, (column) => `c.new_${column}`)}, revision = t.revision + 1, history = t.history || ',' || c.entry
+        update ${this.#schema}.task t set ${assignmentsOf(set, (column) => `c.new_${column}`, withTags)}, revision = t.revision + 1, history = t.history || ',' || c.entry
         from unnest(${unnested}) with ordinality as c(${names.join(', ')})
         where t.id = c.id and t.revision = c.was${isSeen ? ' and t.lease_expires_at = c.seen' : ''}
         returning c.n`

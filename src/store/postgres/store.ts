@@ -15,6 +15,7 @@ import type {
   Keeper,
   KeeperOptions,
   Look,
+  Orphans,
   Page,
   Query,
   Removal,
@@ -33,6 +34,7 @@ import { IdentityGuard } from './identity.ts'
 import { insertKeyed, insertKeyless } from './insert.ts'
 import { startKeeper } from './keeper.ts'
 import { checkSettings, mannersOf, type Place, placeOf, prepareSchema, schemaOf } from './opening.ts'
+import { postgresOrphans } from './orphans.ts'
 import { countTasks, findKeys, getTasks, listTasks } from './query.ts'
 import { joinTransaction } from './transaction.ts'
 import { NOTIFY, Wake } from './wake.ts'
@@ -98,6 +100,7 @@ class PostgresStore implements Store {
   readonly leaseTtl = 5_000
   readonly claimsAtOnce = 2
   readonly documents: Documents
+  readonly orphans: Orphans
   /** Only where the thread can open a connection like ours. */
   readonly keeper?: (options: KeeperOptions) => Keeper
   readonly #connections: Connections
@@ -117,6 +120,7 @@ class PostgresStore implements Store {
     this.#statements = claimStatements(schema)
     this.#committer = new Committer(connections, schema)
     this.documents = postgresDocuments(connections, schema)
+    this.orphans = postgresOrphans(connections, schema)
     const { portable } = place
     if (portable !== null) this.keeper = (keeper) => startKeeper({ config: portable, schema, manners }, keeper)
     this.#wake = new Wake(

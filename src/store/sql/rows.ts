@@ -230,6 +230,8 @@ const COLUMN: Readonly<Partial<Record<Field, string>>> = {
   startedAt: 'started_at',
   completedAt: 'completed_at',
   archivedFrom: 'archived_from',
+  // One of several that share a column: see assignmentsOf.
+  tags: 'options',
 }
 
 const LEASE_COLUMNS = ['lease_token', 'lease_worker', 'lease_claimed_at', 'lease_expires_at'] as const
@@ -251,9 +253,18 @@ export const shapeOf = (set: ChangeSet): string => {
   return shape
 }
 
-/** What a set of fields assigns, with `bound(column)` for each value that it binds. */
-export const assignmentsOf = (set: ChangeSet, bound: (column: string) => string): string => {
-  const parts = changedColumns(set).map((column) => `${column} = ${bound(column)}`)
+/**
+ * What a set of fields assigns, with `bound(column)` for each value that it binds. `withTags` is the store's own way to put
+ * tags, bound as JSON, into the options that are there.
+ */
+export const assignmentsOf = (
+  set: ChangeSet,
+  bound: (column: string) => string,
+  withTags: (tags: string) => string,
+): string => {
+  const parts = changedColumns(set).map(
+    (column) => `${column} = ${column === 'options' ? withTags(bound(column)) : bound(column)}`,
+  )
   if (set.lease === null) parts.push(...LEASE_COLUMNS.map((column) => `${column} = null`))
   return parts.join(', ')
 }
@@ -264,6 +275,7 @@ export const pushValues = (row: Row, set: ChangeSet): void => {
     if (field === 'lease') {
       if (set.lease) row.push(set.lease.token, set.lease.workerId, set.lease.claimedAt, set.lease.expiresAt)
     } else if (field === 'lastError') row.push(jsonOrNull(set.lastError ?? null))
+    else if (field === 'tags') row.push(JSON.stringify(set.tags ?? null))
     else row.push(set[field as Field] as Cell)
   }
 }

@@ -17,6 +17,8 @@ export interface ChangeRows {
 
 const HEADER = 5
 
+const withTags = (tags: string): string => `json_set(coalesce(options, '{}'), '$.tags', json(${tags}))`
+
 interface Statement {
   readonly text: string
 }
@@ -30,7 +32,7 @@ const statementFor = (set: ChangeSet, keyed: boolean, seen: boolean): Statement 
   if (statement === undefined) {
     const where = `${keyed ? 'key = ? and ' : ''}${seen ? 'lease_expires_at = ? and ' : ''}id = ? and revision = ?`
     statement = {
-      text: `update holdfast_task set ${assignmentsOf(set, () => '?')}, revision = revision + 1, history = history || ',' || ? where ${where}`,
+      text: `update holdfast_task set ${assignmentsOf(set, () => '?', withTags)}, revision = revision + 1, history = history || ',' || ? where ${where}`,
     }
     statements.set(shape, statement)
   }

@@ -11,6 +11,7 @@ import { Tally } from './counts.ts'
 import { deleteDocument, getDocument, listDocuments, putDocument } from './documents.ts'
 import { asHoldfastError, isBusy } from './errors.ts'
 import { insertPlain, insertRow } from './insert.ts'
+import { listOrphans, putOrphan } from './orphans.ts'
 import type { ReadCall, WriteCall } from './protocol.ts'
 import { countRows, findKey, getRow, listStep } from './query.ts'
 import { writeMeta } from './schema.ts'
@@ -155,6 +156,10 @@ export class Engine {
         return putDocument(db, ask.name, ask.value, ask.version)
       case 'delete-document':
         return deleteDocument(db, ask.name, ask.version)
+      case 'put-orphans': {
+        const now = ask.now ?? this.#clock.now()
+        return ask.keys.map((key) => putOrphan(db, key, now))
+      }
     }
   }
 
@@ -195,6 +200,8 @@ export class Engine {
         return getDocument(db, ask.name)
       case 'list-documents':
         return listDocuments(db, ask.prefix)
+      case 'list-orphans':
+        return listOrphans(db, ask.limit, ask.after)
     }
   }
 

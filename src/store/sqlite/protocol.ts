@@ -1,5 +1,6 @@
 /** What travels between the store and its thread. */
 import type { Code, ErrorDetails } from '../../core/errors.ts'
+import type { KeyRecord } from '../../core/idempotency.ts'
 import type { Instant } from '../../core/task.ts'
 import type { KeeperReport, Page, Query, Removal, Renewal, Want } from '../store.ts'
 import type { Columns } from './columns.ts'
@@ -23,6 +24,7 @@ export type WriteCall =
   | { readonly call: 'remove'; readonly removals: readonly Removal[] }
   | { readonly call: 'put-document'; readonly name: string; readonly value: string; readonly version: number }
   | { readonly call: 'delete-document'; readonly name: string; readonly version: number }
+  | { readonly call: 'put-orphans'; readonly keys: readonly KeyRecord[]; readonly now: Instant | null }
 
 export type ReadCall =
   | { readonly call: 'now' }
@@ -32,6 +34,7 @@ export type ReadCall =
   | { readonly call: 'count'; readonly query: Query; readonly cap: number; readonly now: Instant | null }
   | { readonly call: 'get-document'; readonly name: string }
   | { readonly call: 'list-documents'; readonly prefix: string }
+  | { readonly call: 'list-orphans'; readonly limit: number; readonly after?: string }
 
 /** Not answered. */
 export type Notice =

@@ -18,6 +18,7 @@ import type {
   Keeper,
   KeeperOptions,
   Look,
+  Orphans,
   Page,
   Query,
   Removal,
@@ -243,6 +244,11 @@ class SqliteStore implements Store {
     put: (name, value, version) => this.#ask({ call: 'put-document', name, value, version }),
     list: (prefix) => this.#ask({ call: 'list-documents', prefix }),
     delete: (name, version) => this.#ask({ call: 'delete-document', name, version }),
+  }
+
+  readonly orphans: Orphans = {
+    list: (page) => this.#ask({ call: 'list-orphans', ...page }),
+    put: (keys, now) => this.#ask({ call: 'put-orphans', keys, now }),
   }
 
   wake(listener: (queues: readonly string[] | null) => void): () => void {

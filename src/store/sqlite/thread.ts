@@ -35,6 +35,7 @@ const READS: ReadonlySet<Call['call']> = new Set<ReadCall['call']>([
   'count',
   'get-document',
   'list-documents',
+  'list-orphans',
 ])
 
 /** Replies of one turn travel together. */

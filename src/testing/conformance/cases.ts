@@ -13,6 +13,7 @@ import { keyCases } from './keys.ts'
 import { leaseCases } from './lease.ts'
 import { moveCases } from './moves.ts'
 import { orderCases } from './order.ts'
+import { orphanCases } from './orphans.ts'
 import { queryCases } from './query.ts'
 import { removeCases } from './remove.ts'
 import { wakeCases } from './wake.ts'
@@ -30,6 +31,7 @@ export const conformanceCases: readonly Case[] = [
   ...queryCases,
   ...countCases,
   ...documentCases,
+  ...orphanCases,
   ...fidelityCases,
   ...historyCases,
   ...wakeCases,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { isHoldfastError } from '../../core/errors.ts'
 import type { Store } from '../../store/store.ts'
-import { idOf, insert, NOW, stored, task, want } from './build.ts'
+import { idOf, insert, keyed, NOW, stored, task, want } from './build.ts'
 import type { Case } from './case.ts'
 import { cancelAt } from './moves.ts'
 
@@ -21,6 +21,8 @@ const calls = (store: Store): Readonly<Record<string, () => Promise<unknown>>> =
   'documents.put': () => store.documents.put('a', 'b', 0),
   'documents.list': () => store.documents.list(''),
   'documents.delete': () => store.documents.delete('a', 1),
+  'orphans.list': () => store.orphans.list({ limit: 1 }),
+  'orphans.put': () => store.orphans.put([keyed(1, 'k').key], NOW),
 })
 
 export const closeCases: readonly Case[] = [

@@ -2,6 +2,7 @@
 
 import { PermanentError } from '../../core/failure.ts'
 import * as machine from '../../core/machine.ts'
+import { depart } from '../../core/moving.ts'
 import type { Change, Instant, TaskRecord } from '../../core/task.ts'
 import { commitAndCompare, type Decision, insert, LEASE_TTL, moved, NOW, task } from './build.ts'
 import type { Case } from './case.ts'
@@ -57,10 +58,15 @@ const timeOutAt =
   (record) =>
     machine.timeOut(record, holder(record), 'timed out after 50ms', now, 0.75)
 
-const by =
+export const by =
   (move: (record: TaskRecord, actor: machine.Actor) => Change | null, now: Instant): Decision =>
   (record) =>
     move(record, operator(now))
+
+const departAt =
+  (now: Instant): Decision =>
+  (record) =>
+    depart(record, operator(now), 'elsewhere:')
 
 const claimed = claimAt(NOW + 10)
 const asked = cancelAt(NOW + 20, 'not wanted any more')
@@ -139,6 +145,23 @@ export const stories: readonly Story[] = [
   {
     name: 'expires, is archived and brought back',
     moves: [by(machine.expire, NOW + 5), by(machine.archive, NOW + 6), by(machine.unarchive, NOW + 7)],
+  },
+  { name: 'is moved to another store before it ran', moves: [departAt(NOW + 5)] },
+  {
+    name: 'has options and tags and is moved to another store',
+    start: {
+      tags: { 'the "colour"': 'réd', moved: 'by hand' },
+      retryPolicy: { base: 1, multiplier: 1.5, max: 7, jitter: 'none' },
+      timeout: null,
+      maxRetries: null,
+      maxReschedules: 7,
+      scheduleId: 'nightly',
+    },
+    moves: [claimed, failAt(NOW + 30), departAt(NOW + 40)],
+  },
+  {
+    name: 'completes, is archived and moved to another store',
+    moves: [claimed, completeAt(NOW + 30), by(machine.archive, NOW + 40), departAt(NOW + 50)],
   },
 ]
 

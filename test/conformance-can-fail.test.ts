@@ -246,6 +246,17 @@ const FAULTS: Readonly<Record<string, Fault>> = {
         store.list(views ? { ...query, views: views.map(({ status }) => ({ status })) } : query, page),
     }),
   },
+  'does not look at the time of the last move': {
+    caughtBy: 'lists and counts take the time of the last move, whatever the status, asked at once or much later',
+    faulty: (store) => ({ list: ({ updatedAfter: _, ...query }, page) => store.list(query, page) }),
+  },
+  'takes creation for the last move': {
+    caughtBy: 'a move brings a task back among those changed lately, a renewal does not',
+    faulty: (store) => ({
+      list: async (query, page) =>
+        (await store.list(query, page)).filter(({ createdAt }) => createdAt > (query.updatedAfter ?? 0)),
+    }),
+  },
   'counts past the cap': {
     caughtBy: 'a count goes no further than its cap',
     walk: true,

@@ -108,6 +108,19 @@ export const OPERATOR_VERBS: readonly Verb[] = [
     load: () => import('./commands/prune.ts'),
   },
   {
+    name: 'tail',
+    summary: 'follow what happens, in this and every other process, a line a move',
+    details:
+      'It looks four times a second, until SIGINT or until nobody reads what it prints.\n' +
+      'What is removed leaves no trace: neither delete nor prune is told, nor the end of a task that is not kept.',
+    options: [
+      ...FILTERS,
+      ['--since <time>', 'also what has happened since: 10m (ago), or an instant such as 2026-01-28T17:00:00Z'],
+    ],
+    examples: ['holdfast tail', 'holdfast tail --queue mail --since 10m --json'],
+    load: () => import('./commands/tail.ts'),
+  },
+  {
     name: 'pause',
     summary: 'stop taking tasks from queues; what runs goes on',
     details: 'Every worker sees it within 5 s.',

@@ -10,6 +10,7 @@ import { DeadLetters } from './dead-letters.ts'
 import { asDefinition, type TaskDefinition, withDefaults } from './definition.ts'
 import type { MoveEvent } from './events.ts'
 import { type Explanation, explain } from './explain.ts'
+import { type FollowOptions, follow, type TaskChange } from './following.ts'
 import {
   type Count,
   countTasks,
@@ -194,6 +195,12 @@ export class Client {
   /** As `events`, by callback. Returns the way to stop it. */
   onMove(listener: (event: MoveEvent) => void): () => void {
     return this.#open().events.on(listener)
+  }
+
+  /** Every process's moves from now on, or since an instant: looked for four times a second. What was removed has left no trace. */
+  changes(options: FollowOptions = {}): AsyncGenerator<TaskChange, void, undefined> {
+    const session = this.#open()
+    return follow(session, session.events.closing, options)
   }
 
   // ── moving ───────────────────────────────────────────────────────────────────────────────────────────────────

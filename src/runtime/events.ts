@@ -25,6 +25,10 @@ export class Events {
     this.#logger = logger
   }
 
+  get closing(): AbortSignal {
+    return this.#closing.signal
+  }
+
   close(): void {
     this.#closing.abort()
     this.#listeners.clear()

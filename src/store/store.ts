@@ -87,6 +87,11 @@ export interface Query {
   readonly createdAfter?: Instant
   readonly createdBefore?: Instant
   readonly completedBefore?: Instant
+  /**
+   * Made or moved after this instant. What was made lately and not yet moved may be found by the time in its id alone: a task
+   * with an id of another kind then comes with its first move.
+   */
+  readonly updatedAfter?: Instant
 }
 
 export interface Page {
@@ -198,6 +203,11 @@ export interface Store {
 
   /** A hint that work may be there, from this process or another; looking stays the truth. Returns the way to unsubscribe. */
   wake(listener: (queues: readonly string[] | null) => void): () => void
+  /**
+   * Writes that began before this instant have ended, as far as this store has watched since it was first asked: nothing
+   * stamped earlier will still come to light. Left out: no write takes longer than some seconds.
+   */
+  settledUntil?(): Promise<Instant>
   /** Where heartbeats can run beside the event loop; else the runtime sends them itself through `renew`. */
   keeper?(options: KeeperOptions): Keeper
   close(): Promise<void>

@@ -258,4 +258,5 @@ const matches = (task: TaskRecord, query: Query, now: Instant): boolean =>
   (query.workerId === undefined || task.lease?.workerId === query.workerId) &&
   (query.createdAfter === undefined || task.createdAt > query.createdAfter) &&
   (query.createdBefore === undefined || task.createdAt < query.createdBefore) &&
-  (query.completedBefore === undefined || (task.completedAt !== null && task.completedAt < query.completedBefore))
+  (query.completedBefore === undefined || (task.completedAt !== null && task.completedAt < query.completedBefore)) &&
+  (query.updatedAfter === undefined || task.updatedAt > query.updatedAfter)

@@ -1,10 +1,11 @@
 /** Reads: by id, by key, by page, and counts. */
 import type { KeyRecord } from '../../core/idempotency.ts'
 import type { Instant, TaskRecord } from '../../core/task.ts'
-import { conditionOf } from '../sql/conditions.ts'
+import { conditionOf, firstIdAt, LATELY } from '../sql/conditions.ts'
 import { COLUMNS, COLUMNS_WITH_HISTORY, decodeWhole, type Row } from '../sql/rows.ts'
 import type { Page, Query } from '../store.ts'
 import type { Executor, Value } from './connection.ts'
+import { MOVED } from './schema.ts'
 
 /** In the order asked for; null where there is none. */
 export const getTasks = async (
@@ -71,6 +72,22 @@ const whereOf = (query: Query, now: Instant | null): { sql: string; values: Valu
   return { sql: timed + sparse, values: kept }
 }
 
+/** What has changed lately, each part by an index that is there anyway or costs a finished task nothing. */
+const changedLately = (schema: string, { updatedAfter }: Query, now: Instant): { sql: string; values: Value[] } => {
+  if (updatedAfter === undefined || updatedAfter < now - LATELY) return { sql: '', values: [] }
+  const ids = (which: string): string => `select id from ${schema}.task where ${which}`
+  const parts = [
+    ids(`${MOVED} and updated_at > ?`),
+    ids(`status = 'completed' and completed_at > ?`),
+    ids(`status = 'running' and updated_at > ?`),
+    ids('id >= ?::uuid and revision = 1 and updated_at > ?'),
+  ]
+  return {
+    sql: ` and id in (${parts.join(' union all ')})`,
+    values: [updatedAfter, updatedAfter, updatedAfter, firstIdAt(updatedAfter), updatedAfter],
+  }
+}
+
 export const listTasks = async (
   executor: Executor,
   schema: string,
@@ -78,9 +95,11 @@ export const listTasks = async (
   { order, limit, after, now }: Page,
 ): Promise<TaskRecord[]> => {
   const { sql, values } = whereOf(query, now)
+  const changed = changedLately(schema, query, now ?? Date.now())
   const beyond = after === undefined ? '' : ` and id ${order === 'oldest' ? '>' : '<'} ?::uuid`
-  const text = `select ${COLUMNS} from ${schema}.task where ${sql}${beyond} order by id ${order === 'oldest' ? 'asc' : 'desc'} limit ?`
-  const rows = await executor.query(numbered(text), [...values, ...(after === undefined ? [] : [after]), limit])
+  const text = `select ${COLUMNS} from ${schema}.task where ${sql}${changed.sql}${beyond} order by id ${order === 'oldest' ? 'asc' : 'desc'} limit ?`
+  const from = after === undefined ? [] : [after]
+  const rows = await executor.query(numbered(text), [...values, ...changed.values, ...from, limit])
   return rows.map((row) => decodeWhole(row as Row))
 }
 

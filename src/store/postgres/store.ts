@@ -36,6 +36,7 @@ import { startKeeper } from './keeper.ts'
 import { checkSettings, mannersOf, type Place, placeOf, prepareSchema, schemaOf } from './opening.ts'
 import { postgresOrphans } from './orphans.ts'
 import { countTasks, findKeys, getTasks, listTasks } from './query.ts'
+import { Settled } from './settled.ts'
 import { joinTransaction } from './transaction.ts'
 import { NOTIFY, Wake } from './wake.ts'
 
@@ -109,6 +110,7 @@ class PostgresStore implements Store {
   readonly #statements: ClaimStatements
   readonly #committer: Committer
   readonly #wake: Wake
+  readonly #settled = new Settled()
   #dueAskedAt = Number.NEGATIVE_INFINITY
   #sweptAt = performance.now()
 
@@ -240,6 +242,10 @@ class PostgresStore implements Store {
 
   async count(query: Query, cap: number, now: Instant | null): Promise<number> {
     return countTasks(this.#executor(), this.#schema, query, cap, now)
+  }
+
+  settledUntil(): Promise<Instant> {
+    return this.#settled.until(this.#executor())
   }
 
   wake(listener: (queues: readonly string[] | null) => void): () => void {

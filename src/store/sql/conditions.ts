@@ -14,6 +14,15 @@ const viewCondition = ({ status, available, retried }: ViewFilter, now: Instant)
   values: available === undefined ? [] : [now],
 })
 
+/** The least id that Holdfast makes at this instant. */
+export const firstIdAt = (at: Instant): string => {
+  const hex = Math.max(0, at).toString(16).padStart(12, '0')
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`
+}
+
+/** Asked about a longer time, it is better to walk all tasks once than to gather and sort what has changed for each page. */
+export const LATELY = 600_000
+
 /** With `?` for each value, in order. `tagged` is the store's own way to ask for a tag's name and value. */
 export const conditionOf = (query: Query, now: Instant, tagged: string): Condition => {
   const views = query.views?.map((view) => viewCondition(view, now))
@@ -29,6 +38,7 @@ export const conditionOf = (query: Query, now: Instant, tagged: string): Conditi
     query.createdAfter !== undefined && { sql: 'created_at > ?', values: [query.createdAfter] },
     query.createdBefore !== undefined && { sql: 'created_at < ?', values: [query.createdBefore] },
     query.completedBefore !== undefined && { sql: 'completed_at < ?', values: [query.completedBefore] },
+    query.updatedAfter !== undefined && { sql: 'updated_at > ?', values: [query.updatedAfter] },
   ]
   const given = parts.filter((part) => part !== false)
   return { sql: given.map(({ sql }) => sql).join(' and ') || 'true', values: given.flatMap(({ values }) => values) }

@@ -2,12 +2,12 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { KeyRecord } from '../../core/idempotency.ts'
 import type { Instant } from '../../core/task.ts'
-import { type Condition, conditionOf } from '../sql/conditions.ts'
+import { type Condition, conditionOf, firstIdAt, LATELY } from '../sql/conditions.ts'
 import { type Cell, COLUMNS, COLUMNS_WITH_HISTORY, type Row } from '../sql/rows.ts'
 import type { Page, Query } from '../store.ts'
 import { prepared } from './connection.ts'
 import { countOf } from './counts.ts'
-import { SPARSE } from './schema.ts'
+import { MOVED, SPARSE } from './schema.ts'
 
 export const getRow = (db: DatabaseSync, id: string): Row | null =>
   (prepared(db, `select ${COLUMNS_WITH_HISTORY} from holdfast_task where id = ?`).get(id) as unknown as
@@ -31,11 +31,22 @@ const TAGGED = `exists (select 1 from json_each(options, '$.tags') as tag where 
 
 const COMMON: ReadonlySet<string> = new Set(['pending', 'running', 'completed'])
 
-/** Rare statuses have an index of their own, and running tasks are few: these are found without a walk. null: walk. */
-const directIndex = ({ views = [], workerId }: Query): string | null => {
+/** What has changed lately, by three indexes: moved and at rest; running; made and not yet moved. */
+const CHANGED =
+  `id in (select id from holdfast_task where ${MOVED} and updated_at > ?1` +
+  ` union all select id from holdfast_task where status = 'running' and updated_at > ?1` +
+  ` union all select id from holdfast_task where id >= ?2 and revision = 1 and updated_at > ?1)`
+
+/**
+ * Rare statuses have an index of their own, running tasks are few, and so is what has changed lately: these are found
+ * without a walk. null: walk.
+ */
+const direct = ({ views = [], workerId, updatedAfter }: Query, now: Instant): Condition | null => {
   if (workerId !== undefined || (views.length > 0 && views.every(({ status }) => status === 'running')))
-    return `status = 'running' and `
-  return views.length > 0 && views.every(({ status }) => !COMMON.has(status)) ? `${SPARSE} and ` : null
+    return { sql: `status = 'running'`, values: [] }
+  if (views.length > 0 && views.every(({ status }) => !COMMON.has(status))) return { sql: SPARSE, values: [] }
+  if (updatedAfter === undefined || updatedAfter < now - LATELY) return null
+  return { sql: CHANGED, values: [updatedAfter, firstIdAt(updatedAfter)] }
 }
 
 export interface Step {
@@ -51,12 +62,12 @@ export const listStep = (db: DatabaseSync, query: Query, { order, limit, after }
   const direction = order === 'oldest' ? 'asc' : 'desc'
   const beyond = after === undefined ? '' : ` and id ${sign} ?`
   const from: Cell[] = after === undefined ? [] : [after]
-  const direct = directIndex(query)
-  if (direct !== null) {
+  const few = direct(query, now)
+  if (few !== null) {
     const rows = prepared(
       db,
-      `select ${COLUMNS} from holdfast_task where ${direct}${sql}${beyond} order by id ${direction} limit ?`,
-    ).all(...values, ...from, limit) as unknown as Row[]
+      `select ${COLUMNS} from holdfast_task where ${few.sql} and ${sql}${beyond} order by id ${direction} limit ?`,
+    ).all(...few.values, ...values, ...from, limit) as unknown as Row[]
     return { rows, after: null }
   }
   const edge = prepared(

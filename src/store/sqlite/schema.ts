@@ -8,6 +8,9 @@ import { HoldfastError } from '../../core/errors.ts'
  */
 export const SPARSE = `status <> 'pending' and status <> 'running' and status <> 'completed'`
 
+/** In these very words, too. */
+export const MOVED = `revision > 1 and status <> 'running'`
+
 /**
  * All names begin with holdfast_, because the file may be the application's own. `options` holds what was given on submit
  * and is not a default, as JSON, or null: most tasks have none. `history` is JSON objects with commas between, without
@@ -76,6 +79,9 @@ const MIGRATIONS: readonly string[] = [
 
   create table holdfast_document (name text primary key, value text not null, version integer not null) strict, without rowid;
   `,
+  // What has changed lately, but for running tasks and such as never moved, which are found otherwise: one entry a task on its
+  // way from submit to completed (docs/decisions/0010).
+  `create index holdfast_task_moved on holdfast_task (updated_at) where ${MOVED};`,
 ]
 
 const SCHEMA_VERSION = MIGRATIONS.length

@@ -1,10 +1,11 @@
 /** Reading: by id, and in pages under every filter. */
 import assert from 'node:assert/strict'
+import * as machine from '../../core/machine.ts'
 import { matchesView, VIEWS, type View, viewFilter } from '../../core/views.ts'
 import type { Query, Store } from '../../store/store.ts'
 import { claimOne, idOf, ids, idsOf, insert, moved, NOW, same, stored, task, want, withoutHistory } from './build.ts'
 import type { Case } from './case.ts'
-import { cancelAt, claimAt, completeAt, failAt, population } from './moves.ts'
+import { by, cancelAt, claimAt, completeAt, failAt, population } from './moves.ts'
 
 const oldest = async (store: Store, query: Query, now = NOW, limit = 1_000): Promise<string[]> =>
   idsOf(await store.list(query, { order: 'oldest', limit, now }))
@@ -187,6 +188,43 @@ export const queryCases: readonly Case[] = [
       [{ completedBefore: NOW + 100, views: [{ status: 'completed' }] }, []],
     ],
   ),
+  {
+    name: 'lists and counts take the time of the last move, whatever the status, asked at once or much later',
+    async run(store) {
+      const tasks = [...population, task(401), task(402, { createdAt: NOW + 60 })]
+      await insert(store, ...tasks)
+      const instants = [...new Set(tasks.map(({ updatedAt }) => updatedAt))]
+      for (const after of [NOW - 1, ...instants])
+        for (const now of [after, after + 1_000_000_000]) {
+          const expected = idsOf(tasks.filter(({ updatedAt }) => updatedAt > after))
+          assert.deepEqual(await oldest(store, { updatedAfter: after }, now), expected)
+          assert.equal(await store.count({ updatedAfter: after }, 1_000, now), expected.length)
+          const page = { order: 'newest', limit: 2, now } as const
+          const first = idsOf(await store.list({ updatedAfter: after }, page))
+          assert.deepEqual(first, expected.reverse().slice(0, 2))
+          const next =
+            first.length === 0 ? [] : await store.list({ updatedAfter: after }, { ...page, after: first.at(-1)! })
+          assert.deepEqual(idsOf(next), expected.slice(2, 4))
+        }
+    },
+  },
+  {
+    name: 'a move brings a task back among those changed lately, a renewal does not',
+    async run(store) {
+      await insert(store, task(1), task(2))
+      const since = NOW + 10
+      const held = await claimOne(store, { limit: 1, now: NOW + 20 })
+      assert.deepEqual(await oldest(store, { updatedAfter: since }, NOW + 20), ids(1))
+      await store.renew([{ id: held.id, token: held.lease!.token, leaseTtl: 500 }], NOW + 40)
+      assert.deepEqual(await oldest(store, { updatedAfter: NOW + 30 }, NOW + 40), [])
+      await store.commit([completeAt(NOW + 50)(await stored(store, idOf(1)))!])
+      assert.deepEqual(await oldest(store, { updatedAfter: NOW + 30 }, NOW + 50), ids(1))
+      await store.commit([by(machine.archive, NOW + 60)(await stored(store, idOf(1)))!])
+      await store.commit([by(machine.unarchive, NOW + 70)(await stored(store, idOf(1)))!])
+      assert.deepEqual(await oldest(store, { updatedAfter: NOW + 60 }, NOW + 70), ids(1))
+      assert.deepEqual(await oldest(store, { updatedAfter: NOW + 60, type: 'other' }, NOW + 70), [])
+    },
+  },
   {
     name: 'a list by worker has the running tasks that it holds now',
     async run(store) {

@@ -1,0 +1,172 @@
+/**
+ * What changes in the store, whoever changes it: looked for again and again, each change told once. A look asks for what
+ * was stamped since a little before the last one, because a change comes to light some time after its stamp; histories and
+ * revisions tell what is new in it.
+ */
+import { mayPass } from '../core/errors.ts'
+import { Task } from '../core/snapshot.ts'
+import { checkName, type InstantInput, parseInstant } from '../core/submission.ts'
+import type { HistoryEntry, Instant, TaskRecord } from '../core/task.ts'
+import type { Query } from '../store/store.ts'
+import { pause } from './clock.ts'
+import type { Session } from './session.ts'
+
+export interface FollowOptions {
+  readonly queue?: string
+  readonly type?: string
+  readonly tag?: { readonly name: string; readonly value: string }
+  /** Also what has happened since then. Default: only what happens from now on. */
+  readonly since?: InstantInput
+  /** Ends it. */
+  readonly signal?: AbortSignal
+}
+
+/** One move of one task. */
+export interface TaskChange {
+  readonly entry: HistoryEntry
+  /** As it was found, which may be some moves later. */
+  readonly task: Task
+}
+
+const EVERY = 250
+/** What most changes need from their stamp until they can be seen. */
+const OVERLAP = 2_000
+/** What none needs: a call may wait for 15 s. Looked back so far now and then, and behind transactions that are open. */
+const LONG_OVERLAP = 20_000
+const LONG_EVERY = 5_000
+/** A look that takes its time is not to be all that the store does. */
+const REST = 10
+const PAGE = 500
+/** Tasks that are remembered after a look: beyond it, what is older than the forgotten is taken for told. */
+const MOST_TOLD = 100_000
+const LONGEST_WAIT = 5_000
+
+/** From now on, not only from the first turn of the loop. */
+export const follow = (
+  session: Session,
+  closing: AbortSignal,
+  options: FollowOptions,
+): AsyncGenerator<TaskChange, void, undefined> => {
+  const signal = options.signal === undefined ? closing : AbortSignal.any([options.signal, closing])
+  return tell(session, new Follower(session, options), signal)
+}
+
+async function* tell(
+  session: Session,
+  follower: Follower,
+  signal: AbortSignal,
+): AsyncGenerator<TaskChange, void, undefined> {
+  let failures = 0
+  while (!signal.aborted) {
+    try {
+      for await (const changes of follower.look()) {
+        for (const change of changes) {
+          if (signal.aborted) return
+          yield change
+        }
+      }
+      failures = 0
+    } catch (error) {
+      if (signal.aborted) return
+      if (!mayPass(error)) throw error
+      if (failures++ === 0) session.logger.warn(`the store does not answer; looking again: ${(error as Error).message}`)
+    }
+    await pause(session.clock, Math.min(EVERY * 2 ** failures, LONGEST_WAIT), signal)
+  }
+}
+
+class Follower {
+  readonly #session: Session
+  readonly #query: Query
+  readonly #told = new Map<string, { readonly revision: number; readonly at: Instant }>()
+  /** Of a task that is not remembered, everything from then on is new. */
+  #horizon: Instant
+  /** When the last look began. */
+  #lookedAt: Instant | null = null
+  /** By the last long look everything before it had come to light. */
+  #settled: Instant = 0
+  #longDueAt = Number.NEGATIVE_INFINITY
+
+  constructor(session: Session, { queue, type, tag, since }: FollowOptions) {
+    this.#session = session
+    this.#query = {
+      ...(queue === undefined ? null : { queue: checkName(queue, 'queue') }),
+      ...(type === undefined ? null : { type: checkName(type, 'type') }),
+      ...(tag === undefined ? null : { tag }),
+    }
+    // Others may take the time for a little less than it is: better a change told that was made a moment before.
+    const now = session.time.now() - 2 * Math.ceil(session.time.uncertainty)
+    this.#horizon = since === undefined ? now : parseInstant(since, 'since')
+  }
+
+  /** Page by page, by time within each. */
+  async *look(): AsyncGenerator<readonly TaskChange[], void, undefined> {
+    const { store, time, clock } = this.#session
+    if (time.isOld) await time.anchor()
+    const began = clock.mono()
+    const now = time.now()
+    const isLong = began >= this.#longDueAt
+    // Before the tasks are read: what is settled now is among them.
+    const settled = isLong ? ((await store.settledUntil?.()) ?? now) : this.#settled
+    const back = isLong ? LONG_OVERLAP : OVERLAP
+    const after =
+      this.#lookedAt === null
+        ? // Also what has come to light before: what comes later is new.
+          Math.min(this.#horizon - 1, now - back)
+        : (isLong ? Math.min(this.#lookedAt, this.#settled) : this.#lookedAt) - back
+    for await (const records of this.#pages(after)) {
+      const changes = records.flatMap((record) => this.#news(record, now))
+      if (changes.length > 0) yield changes.sort(byTime)
+    }
+    if (this.#lookedAt === null) this.#horizon = now - LONG_OVERLAP + 1
+    this.#forget()
+    this.#lookedAt = now
+    this.#settled = settled
+    if (isLong) this.#longDueAt = clock.mono() + Math.max(LONG_EVERY, REST * (clock.mono() - began))
+  }
+
+  /** What has changed since `after` and is not told yet, with histories. */
+  async *#pages(after: Instant): AsyncGenerator<readonly TaskRecord[], void, undefined> {
+    const { store } = this.#session
+    let cursor: string | undefined
+    for (;;) {
+      const page = {
+        order: 'oldest',
+        limit: PAGE,
+        now: null,
+        ...(cursor === undefined ? null : { after: cursor }),
+      } as const
+      const found = await store.list({ ...this.#query, updatedAfter: after }, page)
+      const fresh = found.filter(({ id, revision }) => revision > (this.#told.get(id)?.revision ?? 0))
+      if (fresh.length > 0) {
+        const records = await store.get(fresh.map(({ id }) => id))
+        yield records.filter((record) => record !== null)
+      }
+      if (found.length < PAGE) return
+      cursor = found.at(-1)!.id
+    }
+  }
+
+  #news(record: TaskRecord, now: Instant): TaskChange[] {
+    const { id, revision, updatedAt, history } = record
+    const told = this.#told.get(id)
+    // At the first look what lies far back is behind the horizon when it is over: no need to remember.
+    if (this.#lookedAt !== null || updatedAt > now - LONG_OVERLAP) this.#told.set(id, { revision, at: updatedAt })
+    const task = new Task(record)
+    return history
+      .filter(({ n, at }) => (told === undefined ? at >= this.#horizon : n > told.revision))
+      .map((entry) => ({ entry, task }))
+  }
+
+  #forget(): void {
+    if (this.#told.size <= MOST_TOLD) return
+    const oldest = [...this.#told].sort(([, a], [, b]) => a.at - b.at).slice(0, this.#told.size - MOST_TOLD / 2)
+    for (const [id, { at }] of oldest) {
+      this.#told.delete(id)
+      this.#horizon = Math.max(this.#horizon, at + 1)
+    }
+  }
+}
+
+const byTime = (a: TaskChange, b: TaskChange): number =>
+  a.entry.at - b.entry.at || (a.task.id < b.task.id ? -1 : a.task.id > b.task.id ? 1 : a.entry.n - b.entry.n)

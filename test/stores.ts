@@ -6,6 +6,7 @@ import { afterAll } from 'vitest'
 import { openMemory } from '../src/store/memory/store.ts'
 import { openSqlite } from '../src/store/sqlite/store.ts'
 import type { Store } from '../src/store/store.ts'
+import { openKvInMemory } from './kv/open.ts'
 import { serversOf } from './servers/ask.ts'
 import { emptySchemas } from './servers/schemas.ts'
 
@@ -25,6 +26,7 @@ const embedded = (): TestedStore[] => {
   let files = 0
   return [
     { name: 'memory', open: async () => openMemory() },
+    { name: 'kv', open: async () => openKvInMemory() },
     { name: 'sqlite', open: () => openSqlite(join(folder, `${++files}.db`)) },
   ]
 }

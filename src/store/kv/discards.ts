@@ -1,0 +1,45 @@
+/** Takes away, a little later and many at once, what nothing refers to any more. What a crash leaves, a look or a sweep finds. */
+import type { SteadyKeyValue } from './steady.ts'
+
+const MOST = 1_000
+
+export class Discards {
+  readonly #kv: SteadyKeyValue
+  /** Also those under way: a look that still sees them knows better. */
+  readonly #keys = new Set<string>()
+  #waiting: string[] = []
+  #running: Promise<void> | null = null
+
+  constructor(kv: SteadyKeyValue) {
+    this.#kv = kv
+  }
+
+  has(key: string): boolean {
+    return this.#keys.has(key)
+  }
+
+  add(keys: readonly string[]): void {
+    for (const key of keys) {
+      if (this.#keys.has(key)) continue
+      this.#keys.add(key)
+      this.#waiting.push(key)
+    }
+    // In a moment: what is taken away in the same tick goes in one request.
+    if (this.#waiting.length > 0) this.#running ??= new Promise<void>((go) => setImmediate(go)).then(() => this.#run())
+  }
+
+  async #run(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const some = this.#waiting.splice(0, MOST)
+      // Not worth an error: they are harmless, and met again.
+      await this.#kv.delete(some).catch(() => {})
+      for (const key of some) this.#keys.delete(key)
+    }
+    this.#running = null
+  }
+
+  /** Resolves when all have been taken away. */
+  async settled(): Promise<void> {
+    while (this.#running !== null) await this.#running
+  }
+}

@@ -1,0 +1,100 @@
+/** Repeats what met a lost reply or a failing server, and recognises a write of its own that took effect the first time. */
+import { isContactLost } from '../../core/errors.ts'
+import type { Instant } from '../../core/task.ts'
+import type { Entry, KeyValue, ListRange, Mark } from './key-value.ts'
+import { Lanes } from './lanes.ts'
+
+const TRIES = 7
+const FIRST_WAIT = 40
+const LONGEST_WAIT = 1_000
+/** After this long no further try is begun: the caller's own patience counts from there. */
+const PATIENCE = 10_000
+
+/**
+ * A value must be unlike any other that was ever written to its key: that is how it is recognised. Whoever writes the same
+ * thing twice puts something random into it.
+ */
+export class SteadyKeyValue implements KeyValue {
+  readonly address: string
+  readonly longText: number
+  readonly lanes = new Lanes({ start: 32, most: 64 })
+  readonly #kv: KeyValue
+
+  constructor(kv: KeyValue) {
+    this.#kv = kv
+    this.address = kv.address
+    this.longText = kv.longText
+  }
+
+  get(key: string): Promise<Entry | null> {
+    return this.#repeat(() => this.#kv.get(key))
+  }
+
+  create(key: string, value: string, isUrgent = false): Promise<Mark | null> {
+    return this.#write(key, value, null, () => this.#kv.create(key, value), isUrgent)
+  }
+
+  update(key: string, value: string, mark: Mark, isUrgent = false): Promise<Mark | null> {
+    return this.#write(key, value, mark, () => this.#kv.update(key, value, mark), isUrgent)
+  }
+
+  async delete(keys: readonly string[]): Promise<void> {
+    if (keys.length > 0) await this.#repeat(() => this.#kv.delete(keys))
+  }
+
+  list(prefix: string, range: ListRange): Promise<readonly string[]> {
+    return this.#repeat(() => this.#kv.list(prefix, range))
+  }
+
+  now(): Promise<{ at: Instant; uncertainty: number }> {
+    return this.#repeat(() => this.#kv.now())
+  }
+
+  close(): Promise<void> {
+    return this.#kv.close()
+  }
+
+  /** `before`: the mark under which the key is written; null: it must not be there. */
+  async #write(
+    key: string,
+    value: string,
+    before: Mark | null,
+    write: () => Promise<Mark | null>,
+    isUrgent: boolean,
+  ): Promise<Mark | null> {
+    let isUnclear = false
+    return this.#repeat(async () => {
+      if (isUnclear) {
+        const found = await this.#kv.get(key)
+        if (found?.value === value) return found.mark
+        if ((found?.mark ?? null) !== before) return null
+      }
+      try {
+        const mark = await write()
+        if (mark !== null || !isUnclear) return mark
+      } catch (error) {
+        isUnclear ||= isContactLost(error)
+        throw error
+      }
+      // Refused, perhaps because an earlier try of ours was written after all.
+      const found = await this.#kv.get(key)
+      return found?.value === value ? found.mark : null
+    }, isUrgent)
+  }
+
+  async #repeat<T>(call: () => Promise<T>, isUrgent = false): Promise<T> {
+    const begun = performance.now()
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.lanes.run(call, isUrgent)
+      } catch (error) {
+        if (!isContactLost(error)) throw error
+        this.lanes.narrow()
+        if (tries === TRIES || performance.now() - begun > PATIENCE) throw error
+        await pause(Math.random() * Math.min(FIRST_WAIT * 2 ** tries, LONGEST_WAIT))
+      }
+    }
+  }
+}
+
+export const pause = (delay: number): Promise<void> => new Promise((done) => setTimeout(done, delay))

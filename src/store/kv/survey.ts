@@ -1,0 +1,169 @@
+/** The hints of a queue, listed and sorted by what may be done about each. Goes no further than a look needs. */
+import type { Instant } from '../../core/task.ts'
+import type { Want } from '../store.ts'
+import type { MemoryOfLooks } from './memory-of-looks.ts'
+import { type Hint, MINUTE, minuteOfHint, parseHint, queuePrefix } from './names.ts'
+import type { SteadyKeyValue } from './steady.ts'
+
+export interface Survey {
+  /** To be leased, if their tasks agree; in the order of turn. */
+  readonly ready: readonly Hint[]
+  /** Expired, or with a lease that may have lapsed. */
+  readonly overdue: readonly Hint[]
+  /** Of which nothing is known, and which cannot be leased here. */
+  readonly unknown: readonly Hint[]
+  /** The next instant at which one of them is worth a look. */
+  readonly next: Instant | null
+}
+
+const PAGE = 1_000
+/** A look that has listed so many pages in vain goes on with the next one where it stopped. */
+const MOST_PAGES = 10
+/** How often to begin with the oldest hint again, where it is known that there was nothing at the beginning. */
+const FROM_THE_START = 30_000
+
+/** Where the next look begins. */
+interface Start {
+  readonly after: string
+  /** Monotonic. */
+  readonly since: number
+}
+
+export class Surveyor {
+  readonly #kv: SteadyKeyValue
+  readonly #memory: MemoryOfLooks
+  readonly #isTaken: (hint: string) => boolean
+  readonly #starts = new Map<string, Start>()
+
+  constructor(kv: SteadyKeyValue, memory: MemoryOfLooks, isTaken: (hint: string) => boolean) {
+    this.#kv = kv
+    this.#memory = memory
+    this.#isTaken = isTaken
+  }
+
+  async survey(want: Want, now: Instant): Promise<Survey> {
+    const prefix = queuePrefix(want.queue)
+    const sorter = new Sorter(want, now, this.#memory, this.#isTaken)
+    const start = this.#startOf(want.queue)
+    let after = start?.after
+    let isIdle = true
+    for (let pages = 1; ; pages++) {
+      const keys = await this.#kv.list(prefix, after === undefined ? { limit: PAGE } : { limit: PAGE, after })
+      const isOver = sorter.add(keys) || keys.length < PAGE
+      isIdle &&= sorter.ready.length === 0 && sorter.overdue.length === 0
+      if (isOver) this.#forget(prefix, start?.after, sorter)
+      if (isOver || sorter.ready.length >= want.limit) break
+      after = keys.at(-1)!
+      // Nothing at all up to here, and nothing new comes so far back.
+      if (isIdle && minuteOfHint(after) < now - 2 * MINUTE) {
+        this.#starts.set(want.queue, { after, since: start?.since ?? performance.now() })
+        if (pages >= MOST_PAGES) {
+          sorter.soon()
+          break
+        }
+      }
+    }
+    return sorter.sorted()
+  }
+
+  /** A lease that we know of, and whose hint is gone, has ended. Where the list did not begin at the start, nobody can say. */
+  #forget(prefix: string, after: string | undefined, sorter: Sorter): void {
+    for (const [key, until] of this.#memory.leased(prefix)) {
+      if (after !== undefined && key <= after) sorter.unlisted(key, until)
+      else if (!sorter.met.has(key) && !this.#isTaken(key)) this.#memory.delete(key)
+    }
+  }
+
+  #startOf(queue: string): Start | undefined {
+    const start = this.#starts.get(queue)
+    if (start === undefined || performance.now() - start.since < FROM_THE_START) return start
+    this.#starts.delete(queue)
+    return undefined
+  }
+}
+
+class Sorter {
+  readonly ready: Hint[] = []
+  readonly overdue: Hint[] = []
+  readonly #unknown: Hint[] = []
+  readonly #want: Want
+  readonly #now: Instant
+  readonly #memory: MemoryOfLooks
+  readonly #isTaken: (hint: string) => boolean
+  /** Leased ones, as far as we know. */
+  readonly met = new Set<string>()
+  #next = Number.POSITIVE_INFINITY
+
+  constructor(want: Want, now: Instant, memory: MemoryOfLooks, isTaken: (hint: string) => boolean) {
+    this.#want = want
+    this.#now = now
+    this.#memory = memory
+    this.#isTaken = isTaken
+  }
+
+  soon(): void {
+    this.#next = this.#now
+  }
+
+  /** A leased one that this look did not list. */
+  unlisted(key: string, until: Instant): void {
+    const hint = parseHint(key)
+    if (hint !== null) this.#leased(hint, until)
+  }
+
+  /** True: from here on all is in the future. */
+  add(keys: readonly string[]): boolean {
+    for (const key of keys) {
+      if (minuteOfHint(key) > this.#now) {
+        this.#next = Math.min(this.#next, minuteOfHint(key))
+        return true
+      }
+      const hint = parseHint(key)
+      if (hint !== null && !this.#isTaken(key)) this.#sort(hint)
+    }
+    return false
+  }
+
+  #sort(hint: Hint): void {
+    const now = this.#now
+    const known = this.#memory.get(hint.key)
+    const isFresh = known !== undefined && known.until > now
+    if (known?.task === 'leased') this.#leased(hint, known.until)
+    else if (hint.at > now) this.#later(hint.at)
+    else if (isFresh && known.task === 'behind') this.#later(known.until)
+    // The expiry is in the hint: it counts whoever wants the task.
+    else if (hint.expiresAt !== null && hint.expiresAt <= now) this.#overdue(hint, hint.expiresAt)
+    else this.#waiting(hint, isFresh)
+  }
+
+  #waiting(hint: Hint, isFresh: boolean): void {
+    if (hint.expiresAt !== null) this.#later(hint.expiresAt)
+    if (this.#want.limit > 0 && (this.#want.types?.includes(hint.type) ?? true)) this.ready.push(hint)
+    else if (!isFresh && hint.at < this.#now - MINUTE) this.#unknown.push(hint)
+  }
+
+  #leased(hint: Hint, until: Instant): void {
+    this.met.add(hint.key)
+    if (until <= this.#now) this.#overdue(hint, until)
+    else this.#later(until)
+  }
+
+  #overdue(hint: Hint, since: Instant): void {
+    this.overdue.push(hint)
+    this.#later(since)
+  }
+
+  #later(instant: Instant): void {
+    this.#next = Math.min(this.#next, instant)
+  }
+
+  sorted(): Survey {
+    this.ready.sort((a, b) => b.priority - a.priority || a.at - b.at || (a.id < b.id ? -1 : 1))
+    return {
+      ready: this.ready,
+      overdue: this.overdue,
+      unknown: this.#unknown,
+      next: this.#next === Number.POSITIVE_INFINITY ? null : this.#next,
+    }
+  }
+}

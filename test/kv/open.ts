@@ -1,0 +1,7 @@
+/** The engine on a map: the store that S3 and NATS share, without either. */
+import { KvStore } from '../../src/store/kv/store.ts'
+import type { Store } from '../../src/store/store.ts'
+import { MemoryKeyValue } from './memory-key-value.ts'
+
+export const openKvInMemory = (kv = new MemoryKeyValue()): Store =>
+  new KvStore(kv, { capabilities: ['host-clock'], leaseTtl: 5_000 })

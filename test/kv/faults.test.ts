@@ -1,0 +1,139 @@
+/** A process dies, or does not hear the answer, at every call of every scene: nothing is lost, and whoever comes later finishes. */
+import { describe, expect, test } from 'vitest'
+import { complete, overdue } from '../../src/core/machine.ts'
+import { isTerminal } from '../../src/core/task.ts'
+import { READY, TASKS } from '../../src/store/kv/names.ts'
+import type { Store } from '../../src/store/store.ts'
+import { idOf, want } from '../../src/testing/conformance/build.ts'
+import { Crashed, type Fault, FaultyKeyValue } from './faulty-key-value.ts'
+import { leftovers, violations } from './invariants.ts'
+import { KeyValueMap, MemoryKeyValue } from './memory-key-value.ts'
+import { openKvInMemory } from './open.ts'
+import { NOW, type Scene, scenes, withKey } from './scenes.ts'
+
+const HOUR = 3_600_000
+
+/** Calls and time of one place, shared by all of its processes. */
+const newPlace = () => {
+  const map = new KeyValueMap()
+  let wall = NOW
+  const kv = (): MemoryKeyValue => new MemoryKeyValue(map, { longText: 64, wall: () => wall })
+  return {
+    map,
+    kv,
+    setWall: (instant: number): void => {
+      wall = instant
+    },
+  }
+}
+
+type Place = ReturnType<typeof newPlace>
+
+/** The call that is disturbed must not end in an error of another kind than its fault allows. */
+const disturbed = async (scene: Scene, store: Store, fault: Fault): Promise<boolean> => {
+  try {
+    await scene.run(store)
+    return true
+  } catch (error) {
+    if (fault !== 'crash' || !(error instanceof Crashed)) throw error
+    return false
+  }
+}
+
+/** As a worker of another process does: takes what has lapsed, completes what it can lease, until nothing is left. */
+const drain = async (store: Store, from: number): Promise<void> => {
+  let now = from
+  for (let round = 0; round < 60; round++) {
+    const { leased, due, next } = await store.claim(want({ now, limit: 10, leaseTtl: 5_000 }))
+    const actor = { now, by: 'drain', op: `drain-${round}` }
+    await store.commit([
+      ...leased.map((task) =>
+        complete(task, { token: task.lease!.token }, { text: '"drained"', encoding: 'json' }, now),
+      ),
+      ...due.flatMap((task) => overdue(task, actor, 0.5) ?? []),
+    ])
+    if (leased.length === 0 && due.length === 0) {
+      if (next === null) return
+      now = Math.max(now, next)
+    }
+  }
+}
+
+const stored = async (store: Store, n: number) => (await store.get([idOf(n)]))[0]
+
+/** Runs the scene with one fault, and then everything that others do afterwards. False: the scene has fewer calls. */
+const runWith = async (scene: Scene, fault: Fault, at: number, place: Place, Faulty = FaultyKeyValue) => {
+  const first = openKvInMemory(place.kv())
+  await scene.before?.(first)
+  await first.close()
+  const faulty = new Faulty(place.kv(), fault, at)
+  const victim = openKvInMemory(faulty)
+  const wasAnswered = await disturbed(scene, victim, fault)
+  await victim.close().catch(() => {})
+  expect(violations(place.map)).toEqual([])
+  const later = openKvInMemory(place.kv())
+  if (!wasAnswered) await scene.run(later)
+  expect(violations(place.map)).toEqual([])
+  for (const n of scene.tasks) expect(await stored(later, n), `task ${n}`).toBeTruthy()
+  for (const n of scene.removes ?? []) expect(await stored(later, n), `task ${n}`).toBeNull()
+  await checkKeys(scene, later, place)
+  // Long enough for every lease to lapse, and then for what nobody came to write.
+  await drain(later, NOW + 10_000)
+  for (const n of scene.tasks) {
+    const record = await stored(later, n)
+    expect(record && isTerminal(record.status), `task ${n} is ${record?.status}`).toBe(true)
+  }
+  place.setWall(NOW + 5 * HOUR)
+  for (let look = 0; look < 3; look++) await drain(later, NOW + (3 + look) * HOUR)
+  await later.close()
+  expect(leftovers(place.map)).toEqual([])
+  expect(violations(place.map)).toEqual([])
+  return faulty.hasFailed
+}
+
+/** A key never blocks, and never stands for two. */
+const checkKeys = async ({ tasks, removes = [], name }: Scene, store: Store, { map }: Place): Promise<void> => {
+  if (!name.includes('key')) return
+  const [again] = await store.insert([withKey(9, 'k')], { now: NOW + 1 })
+  const endsKey = name.includes('ends the key')
+  expect(again!.outcome).toBe(endsKey ? 'created' : 'existing')
+  if (again!.outcome === 'existing') expect(again!.key.taskId).toBe(idOf([...tasks, ...removes].at(-1)!))
+  expect(violations(map)).toEqual([])
+}
+
+const FAULTS: readonly Fault[] = ['crash', 'refused', 'unheard']
+
+describe.each(FAULTS)('%s at every call', (fault) => {
+  test.each(scenes)('of $name loses nothing and leaves nothing that blocks', async (scene) => {
+    let at = 1
+    while (await runWith(scene, fault, at, newPlace())) at++
+    expect(at).toBeGreaterThan(2)
+  })
+})
+
+/** Writes hints only after the task that they are for: the mistake against which the order of writes exists. */
+class HintsAfterwards extends FaultyKeyValue {
+  readonly #late: string[] = []
+
+  override async create(key: string, value: string): Promise<string | null> {
+    if (key.startsWith(READY)) {
+      this.#late.push(key)
+      return 'later'
+    }
+    const mark = await super.create(key, value)
+    if (key.startsWith(TASKS)) for (const hint of this.#late.splice(0)) await super.create(hint, '')
+    return mark
+  }
+}
+
+test('a store that writes its hints after its tasks is caught', async () => {
+  const isCaught = async (at: number): Promise<boolean> => {
+    try {
+      await runWith(scenes[1]!, 'crash', at, newPlace(), HintsAfterwards)
+      return false
+    } catch (error) {
+      return error instanceof Error && 'actual' in error && JSON.stringify(error.actual).includes('nobody will find it')
+    }
+  }
+  expect(await Promise.all([1, 2, 3, 4, 5].map(isCaught))).toContain(true)
+})

@@ -6,8 +6,7 @@ import type { Look, Want } from '../store.ts'
 import type { Committer } from './commit.ts'
 import { MemoryOfLooks } from './memory-of-looks.ts'
 import { type Hint, queuePrefix } from './names.ts'
-import type { SteadyKeyValue } from './steady.ts'
-import { type Survey, Surveyor } from './survey.ts'
+import type { MakeSurveyor, Survey, SurveysHints } from './survey.ts'
 import { isLiving, type Living, type Tasks } from './tasks.ts'
 
 /** Reads of one look for leases that others may have let lapse: of types that nobody here wants, or with no room to take any. */
@@ -30,16 +29,21 @@ export class Looker {
   readonly memory = new MemoryOfLooks()
   readonly #tasks: Tasks
   readonly #committer: () => Committer
-  readonly #surveyor: Surveyor
+  readonly #surveyor: SurveysHints
   /** Hints that a look of this process is trying just now. */
   readonly #inHand = new Set<string>()
   /** Others work on this queue: begin somewhere else than they do. */
   #contention = 0
 
-  constructor(kv: SteadyKeyValue, tasks: Tasks, committer: () => Committer, isDiscarded: (key: string) => boolean) {
+  constructor(
+    tasks: Tasks,
+    committer: () => Committer,
+    isDiscarded: (key: string) => boolean,
+    makeSurveyor: MakeSurveyor,
+  ) {
     this.#tasks = tasks
     this.#committer = committer
-    this.#surveyor = new Surveyor(kv, this.memory, (key) => isDiscarded(key) || this.#inHand.has(key))
+    this.#surveyor = makeSurveyor(this.memory, (key) => isDiscarded(key) || this.#inHand.has(key))
   }
 
   /** As it is now, whoever wrote it. */

@@ -40,7 +40,7 @@ const unescaped = (text: string): string =>
   ).toString()
 
 export const MINUTE = 60_000
-const minuteOf = (instant: Instant): string =>
+export const minuteOf = (instant: Instant): string =>
   Math.floor(Math.max(0, instant) / MINUTE)
     .toString()
     .padStart(12, '0')

@@ -30,12 +30,15 @@ import { Keys } from './keys.ts'
 import { KvOrphans } from './orphans.ts'
 import { Queries } from './query.ts'
 import { SteadyKeyValue } from './steady.ts'
+import { type MakeSurveyor, Surveyor } from './survey.ts'
 import { Sweeper } from './sweep.ts'
 import { isLiving, Tasks } from './tasks.ts'
 
 export interface KvOptions {
   readonly capabilities: readonly Capability[]
   readonly leaseTtl: number
+  /** Default: lists them. */
+  readonly surveyor?: MakeSurveyor
 }
 
 const SWEEP_EVERY = 300_000
@@ -60,7 +63,7 @@ export class KvStore implements Store {
   #closing: Promise<void> | null = null
   #sweptAt = Number.NEGATIVE_INFINITY
 
-  constructor(kv: KeyValue, { capabilities, leaseTtl }: KvOptions) {
+  constructor(kv: KeyValue, { capabilities, leaseTtl, surveyor }: KvOptions) {
     this.capabilities = new Set(capabilities)
     this.address = kv.address
     this.leaseTtl = leaseTtl
@@ -71,10 +74,10 @@ export class KvStore implements Store {
     const now = (): Promise<Instant> => this.#early()
     this.#inserter = new Inserter(this.#tasks, keys, now)
     this.#looker = new Looker(
-      this.#kv,
       this.#tasks,
       () => this.#committer,
       (key) => this.#discards.has(key),
+      surveyor ?? ((memory, isTaken) => new Surveyor(this.#kv, memory, isTaken)),
     )
     this.#committer = new Committer(this.#kv, this.#tasks, keys, this.#looker.noticed)
     this.#queries = new Queries(this.#kv, this.#tasks)

@@ -16,6 +16,13 @@ export interface Survey {
   readonly next: Instant | null
 }
 
+/** How a look finds the hints of a queue: by listing them, unless the place has a quicker way. */
+export interface SurveysHints {
+  survey(want: Want, now: Instant): Promise<Survey>
+}
+
+export type MakeSurveyor = (memory: MemoryOfLooks, isTaken: (hint: string) => boolean) => SurveysHints
+
 const PAGE = 1_000
 /** A look that has listed so many pages in vain goes on with the next one where it stopped. */
 const MOST_PAGES = 10
@@ -29,7 +36,7 @@ interface Start {
   readonly since: number
 }
 
-export class Surveyor {
+export class Surveyor implements SurveysHints {
   readonly #kv: SteadyKeyValue
   readonly #memory: MemoryOfLooks
   readonly #isTaken: (hint: string) => boolean

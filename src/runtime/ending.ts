@@ -1,12 +1,11 @@
 /** How an attempt ended, as the move to be decided when it is written. */
 import { formatDuration } from '../core/durations.ts'
 import * as machine from '../core/machine.ts'
-import type { Change, TaskRecord } from '../core/task.ts'
 import type { Attempt, Outcome } from './attempt.ts'
 import type { Ending } from './finish.ts'
 import type { Session } from './session.ts'
 
-const ending = (attempt: Attempt, move: machine.MoveName, decide: (task: TaskRecord) => Change): Ending => ({
+const ending = (attempt: Attempt, move: machine.MoveName, decide: Ending['decide']): Ending => ({
   attempt,
   moves: [move],
   decide,
@@ -15,32 +14,28 @@ const ending = (attempt: Attempt, move: machine.MoveName, decide: (task: TaskRec
 /** As the handler left it. */
 export const endingOf = (session: Session, attempt: Attempt, outcome: Outcome): Ending => {
   const holder = { token: attempt.token }
-  const { time } = session
   if (outcome.kind === 'complete') {
-    return ending(attempt, 'complete', (task) => machine.complete(task, holder, outcome.output, time.now()))
+    return ending(attempt, 'complete', (task, now) => machine.complete(task, holder, outcome.output, now))
   }
   if (outcome.kind === 'reschedule') {
     const { delay, at, extendExpiration } = outcome.wish
-    return ending(attempt, 'reschedule', (task) => {
-      const now = time.now()
+    return ending(attempt, 'reschedule', (task, now) => {
       const wait = at === null ? delay : Math.max(0, at - now)
       return machine.reschedule(task, holder, { delay: wait, extendExpiration, now })
     })
   }
   // A handler that stopped because it was told to has not failed.
-  if (attempt.abortedFor === 'shutdown') return releasing(session, attempt)
+  if (attempt.abortedFor === 'shutdown') return releasing(attempt)
   const { error, permanent } = outcome
   const random = session.random()
-  return ending(attempt, 'fail', (task) => machine.fail(task, holder, { error, permanent, now: time.now(), random }))
+  return ending(attempt, 'fail', (task, now) => machine.fail(task, holder, { error, permanent, now, random }))
 }
 
-export const releasing = ({ time }: Session, attempt: Attempt): Ending =>
-  ending(attempt, 'release', (task) => machine.release(task, { token: attempt.token }, time.now()))
+export const releasing = (attempt: Attempt): Ending =>
+  ending(attempt, 'release', (task, now) => machine.release(task, { token: attempt.token }, now))
 
-export const timingOut = ({ time, random }: Session, attempt: Attempt): Ending => {
+export const timingOut = ({ random }: Session, attempt: Attempt): Ending => {
   const message = `timed out after ${formatDuration(attempt.record.timeout!)}`
   const roll = random()
-  return ending(attempt, 'time-out', (task) =>
-    machine.timeOut(task, { token: attempt.token }, message, time.now(), roll),
-  )
+  return ending(attempt, 'time-out', (task, now) => machine.timeOut(task, { token: attempt.token }, message, now, roll))
 }

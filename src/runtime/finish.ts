@@ -1,7 +1,7 @@
 /** Writes how attempts ended, those of one tick together. What meets a conflict or a lost reply is read again, together too. */
 import { asHoldfastError, HoldfastError, isOfTheStore, mayPass } from '../core/errors.ts'
 import { hasOp, type MoveName } from '../core/machine.ts'
-import { applyChange, type Change, type TaskRecord } from '../core/task.ts'
+import { applyChange, type Change, type Instant, type TaskRecord } from '../core/task.ts'
 import type { Attempt } from './attempt.ts'
 import { pause } from './clock.ts'
 import { notFound, type Session } from './session.ts'
@@ -9,7 +9,7 @@ import { notFound, type Session } from './session.ts'
 export interface Ending {
   readonly attempt: Attempt
   readonly moves: readonly MoveName[]
-  decide(task: TaskRecord): Change
+  decide(task: TaskRecord, now: Instant): Change
 }
 
 /** Told once per ending: how to get the task after the move (seldom asked for), or why it could not be moved. */
@@ -92,9 +92,11 @@ export class Finisher {
 
   #decide(turn: readonly Unwritten[]): Decided[] {
     const decided: Decided[] = []
+    // One instant for all of a turn: what is alike can be written as one.
+    const now = this.#session.time.now()
     for (const unwritten of turn) {
       try {
-        decided.push({ ...unwritten, change: unwritten.ending.decide(unwritten.task) })
+        decided.push({ ...unwritten, change: unwritten.ending.decide(unwritten.task, now) })
       } catch (error) {
         this.#end(unwritten.ending, { error: asHoldfastError(error) })
       }

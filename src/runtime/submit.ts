@@ -5,7 +5,7 @@ import { keySubject } from '../core/idempotency.ts'
 import { encodePayload, type Payload } from '../core/payload.ts'
 import { Task } from '../core/snapshot.ts'
 import { newSubmission, type SubmitFacts, type SubmitOptions } from '../core/submission.ts'
-import type { TaskRecord } from '../core/task.ts'
+import type { Instant, TaskRecord } from '../core/task.ts'
 import type { Inserted, Insertion } from '../store/store.ts'
 import { Batch } from './batch.ts'
 import { checkSchema, type TaskDefinition } from './definition.ts'
@@ -18,6 +18,12 @@ import { withPatience } from './settle.ts'
 interface Prepared {
   readonly insertion: Insertion
   readonly onMismatch: 'error' | 'existing'
+}
+
+/** What tasks that are submitted together have in common. */
+interface Call {
+  readonly op: string
+  readonly now: Instant
 }
 
 export type SubmitResult =
@@ -33,7 +39,7 @@ export interface SubmitItem {
 }
 
 /** Tasks in one insert: enough to share a transaction, few enough to leave the store free for others. */
-const CHUNK = 250
+const CHUNK = 500
 const CHUNKS_IN_FLIGHT = 4
 /** Single submits that share a batch. */
 const MOST_TOGETHER = 1_000
@@ -50,7 +56,7 @@ export class Submitter {
   }
 
   async one(item: SubmitItem): Promise<Task> {
-    const ready = this.#prepare(item, newOp())
+    const ready = this.#prepare(item, this.#newCall())
     const prepared = ready instanceof Promise ? await ready : ready
     const [inserted] = await Promise.all([
       this.#batch.add(prepared.insertion),
@@ -62,7 +68,7 @@ export class Submitter {
   /** Inside the caller's transaction: everything up to the write happens before this returns its promise. */
   inTransaction(item: SubmitItem, tx: unknown): Promise<Task> {
     try {
-      const prepared = this.#prepare(item, newOp())
+      const prepared = this.#prepare(item, this.#newCall())
       if (prepared instanceof Promise) {
         prepared.catch(() => {})
         throw new HoldfastError(
@@ -106,9 +112,11 @@ export class Submitter {
 
   async #chunk(items: readonly SubmitItem[], start: number, op: string, results: SubmitResult[]): Promise<void> {
     const good: { readonly at: number; readonly prepared: Prepared }[] = []
+    // One instant for all of a chunk: what is alike can be written as one.
+    const call = { op, now: this.#session.time.now() }
     for (const [i, item] of items.entries()) {
       try {
-        const ready = this.#prepare(item, op)
+        const ready = this.#prepare(item, call)
         good.push({ at: start + i, prepared: ready instanceof Promise ? await ready : ready })
       } catch (error) {
         results[start + i] = { ok: false, error: asHoldfastError(error) }
@@ -144,16 +152,20 @@ export class Submitter {
   }
 
   /** The record is ready at once unless the schema takes its time. */
-  #prepare(item: SubmitItem, op: string): Prepared | Promise<Prepared> {
+  #prepare(item: SubmitItem, call: Call): Prepared | Promise<Prepared> {
     const checked = checkSchema(item.definition.input, item.input, 'input', 'INVALID_TASK')
-    return checked instanceof Promise ? checked.then(() => this.#build(item, op)) : this.#build(item, op)
+    return checked instanceof Promise ? checked.then(() => this.#build(item, call)) : this.#build(item, call)
   }
 
-  #build({ definition, input, options, reserved }: SubmitItem, op: string): Prepared {
-    const { time, name, maxPayload } = this.#session
+  #newCall(): Call {
+    return { op: newOp(), now: this.#session.time.now() }
+  }
+
+  #build({ definition, input, options, reserved }: SubmitItem, { op, now }: Call): Prepared {
+    const { name, maxPayload } = this.#session
     const payload = encodePayload(input, 'input', maxPayload)
     const { task, key } = newSubmission(definition.type, payload, options, {
-      now: time.now(),
+      now,
       id: newId(),
       op,
       by: name,

@@ -292,7 +292,7 @@ export class Worker {
   }
 
   #release(attempts: readonly Attempt[]): void {
-    for (const attempt of attempts) this.#finisher.push(releasing(this.#session, attempt))
+    for (const attempt of attempts) this.#finisher.push(releasing(attempt))
   }
 
   // ── tasks running ────────────────────────────────────────────────────────────────────────────────────────────

@@ -63,9 +63,8 @@ onPostgres('batches that meet', (url) => {
     report(`contention: ${met} deadlocks in 40 rounds, longest call ${longest.toFixed(0)} ms`)
     await store.close()
     expect((await client.count({ status: 'failed' })).count).toBe(4_000)
-    // 61 before rows were locked in the order of their ids. Not none: now and then a plan reads a small table in its own
-    // order, and the call that PostgreSQL breaks off is repeated, which is why every call above succeeded.
-    expect(met).toBeLessThanOrEqual(6)
+    // 61 before rows were locked in the order of their ids, and one now and then until renewals stopped waiting.
+    expect(met).toBe(0)
   })
 
   test('many clients that want the same keys in any order make one task for each', async () => {

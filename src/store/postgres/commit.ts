@@ -1,23 +1,70 @@
-/** Writes that name one task: changes under their revision in batches of one shape, renewals under their token, removals. */
-import type { Change, ChangeSet, Instant } from '../../core/task.ts'
+/** Writes that name one task: changes under their revision in batches of one shape, and removals. */
+import type { Change, ChangeSet, HistoryEntry } from '../../core/task.ts'
 import { HISTORY_KEPT } from '../../core/task.ts'
 import { assignmentsOf, type Cell, changedColumns, pushValues, shapeOf, trimHistory } from '../sql/rows.ts'
-import type { Committed, Removal, Removed, Renewal, Renewed } from '../store.ts'
-import { arrayAt, columnValues } from './arrays.ts'
-import { CLOCK } from './claim.ts'
-import type { Connections, Value } from './connection.ts'
+import type { Committed, Removal, Removed } from '../store.ts'
+import { type Batch, type BatchWords, bindRows } from './arrays.ts'
+import type { Connections } from './connection.ts'
 import { byId } from './order.ts'
 
 /** Options hold nothing that jsonb would refuse or round. */
-const withTags = (tags: string): string =>
-  `jsonb_set(coalesce(t.options, '{}')::jsonb, '{tags}', ${tags}::jsonb)::text`
+const withTags = (tags: string): string => `jsonb_set(coalesce(t.options, '{}')::jsonb, '{tags}', ${tags}::jsonb)::text`
 
 interface Shape {
-  readonly text: string
-  readonly columns: readonly string[]
+  readonly set: ChangeSet
+  readonly isSeen: boolean
+  /** The entries end in the token of the lease that the row has. */
+  readonly isOfLease: boolean
   readonly rows: Cell[][]
   /** Where each row's change stands in the batch. */
   readonly at: number[]
+}
+
+const NOBODY = '00000000-0000-0000-0000-000000000000'
+
+/** Ends a statement. Nothing is told when all rows were written, which is nearly always; that none was, by an id that is nobody's. */
+const toldUnlessAll = (written: string, revision: string, amount: string): string => `
+  select id, ${revision} from ${written} where (select count(*) from ${written}) < ${amount}::integer
+  union all
+  select '${NOBODY}'::uuid, 0 where (select count(*) from ${written}) = 0`
+
+/** Texts that JSON writes as they are: a token that is one can stand in an entry without being escaped. */
+const PLAIN = /^[\w.,:/-]*$/
+
+/**
+ * An entry to append. Where its op is the token of the lease under which the task was claimed, it stops before it: the row
+ * has it, and the endings of one turn are then the same text, bound once.
+ */
+const entryText = ({ op, ...facts }: HistoryEntry, isOfLease: boolean): string =>
+  isOfLease ? `,${JSON.stringify(facts).slice(0, -1)},"op":"` : `,${JSON.stringify({ ...facts, op })}`
+
+const isSameBut = (op: 'op', a: HistoryEntry, b: HistoryEntry): boolean => {
+  for (const name in a) if (name !== op && a[name as 'at'] !== b[name as 'at']) return false
+  for (const name in b) if (!(name in a)) return false
+  return true
+}
+
+const byShape = (changes: readonly Change[]): readonly Shape[] => {
+  const shapes = new Map<string, Shape>()
+  let last: { readonly entry: HistoryEntry; readonly text: string } | null = null
+  for (const [at, { id, revision, set, entry, leaseExpiresAt, mark }] of changes.entries()) {
+    const isSeen = leaseExpiresAt !== undefined
+    const isOfLease = mark === entry.op && PLAIN.test(entry.op)
+    const name = `${isSeen ? 's' : ''}${isOfLease ? 'l' : ''}${shapeOf(set)}`
+    let shape = shapes.get(name)
+    if (shape === undefined) {
+      shape = { set, isSeen, isOfLease, rows: [], at: [] }
+      shapes.set(name, shape)
+    }
+    if (!isOfLease) last = null
+    else if (last === null || !isSameBut('op', last.entry, entry)) last = { entry, text: entryText(entry, true) }
+    const row: Cell[] = [id, revision, last?.text ?? entryText(entry, false)]
+    if (isSeen) row.push(leaseExpiresAt)
+    pushValues(row, set)
+    shape.rows.push(row)
+    shape.at.push(at)
+  }
+  return [...shapes.values()]
 }
 
 export class Committer {
@@ -52,62 +99,45 @@ export class Committer {
   }
 
   async #commitDistinct(changes: readonly Change[]): Promise<Committed[]> {
-    const results: Committed[] = new Array(changes.length).fill('conflict')
+    const results: Committed[] = new Array(changes.length).fill('written')
     const missed: number[] = []
     await Promise.all(
-      this.#byShape(changes).map(async ({ text, columns, rows, at }) => {
-        for (const [n] of await this.#connections.query(text, columnValues(columns, rows))) {
-          results[at[(n as number) - 1]!] = 'written'
-        }
+      byShape(changes).map(async (shape) => {
+        const written = await this.#writeShape(shape)
+        if (written === null) return
+        for (const at of shape.at) if (!written.has(changes[at]!.id)) missed.push(at)
       }),
     )
-    for (const [i, result] of results.entries()) if (result !== 'written') missed.push(i)
+    for (const at of missed) results[at] = 'conflict'
     if (missed.length > 0) await this.#tellGone(changes, missed, results)
     await this.#trim(changes, results)
     return results
   }
 
-  #byShape(changes: readonly Change[]): Shape[] {
-    const shapes = new Map<string, Shape>()
-    for (const [i, { id, revision, set, entry, leaseExpiresAt }] of changes.entries()) {
-      const isSeen = leaseExpiresAt !== undefined
-      const name = `${isSeen ? 's' : ''}${shapeOf(set)}`
-      let shape = shapes.get(name)
-      if (shape === undefined) {
-        const columns = ['id', 'revision', 'history', ...(isSeen ? ['lease_expires_at'] : []), ...changedColumns(set)]
-        shape = { text: this.#textOf(name, set, columns, isSeen), columns, rows: [], at: [] }
-        shapes.set(name, shape)
-      }
-      const row: Cell[] = [id, revision, JSON.stringify(entry)]
-      if (isSeen) row.push(leaseExpiresAt)
-      pushValues(row, set)
-      shape.rows.push(row)
-      shape.at.push(i)
-    }
-    return [...shapes.values()]
-  }
-
-  /** `c` has what the change says: id, the revision it was decided on, the entry to append, the lease's end as seen, and new values. */
-  #textOf(name: string, set: ChangeSet, columns: readonly string[], isSeen: boolean): string {
+  /** The ids of those that were written; null: all. */
+  async #writeShape(shape: Shape): Promise<ReadonlySet<string> | null> {
+    const { set, isSeen, isOfLease, rows } = shape
+    const columns = ['id', 'revision', 'history', ...(isSeen ? ['seen'] : []), ...changedColumns(set)]
+    const batch = bindRows(columns, rows)
+    const name = `${isSeen ? 's' : ''}${isOfLease ? 'l' : ''}${shapeOf(set)} ${batch.name}`
     let text = this.#texts.get(name)
     if (text === undefined) {
-      const names = [
-        'id',
-        'was',
-        'entry',
-        ...(isSeen ? ['seen'] : []),
-        ...changedColumns(set).map((column) => `new_${column}`),
-        'n',
-      ]
-      const unnested = columns.map((column, n) => arrayAt(column, n + 1)).join(', ')
-      text = `
-        update ${this.#schema}.task t set ${assignmentsOf(set, (column) => `c.new_${column}`, withTags)}, revision = t.revision + 1, history = t.history || ',' || c.entry
-        from unnest(${unnested}) with ordinality as c(${names.join(', ')})
-        where t.id = c.id and t.revision = c.was${isSeen ? ' and t.lease_expires_at = c.seen' : ''}
-        returning c.n`
+      text = this.#textOf(shape, batch.words())
       this.#texts.set(name, text)
     }
-    return text
+    const written = await this.#connections.query(text, [...batch.values, rows.length])
+    return written.length === 0 ? null : new Set(written.map(([id]) => id as string))
+  }
+
+  #textOf({ set, isSeen, isOfLease }: Shape, { of, table, firsts, isAlike, free }: BatchWords): string {
+    const entry = isOfLease ? `${of('history')} || t.lease_token || '"}'` : of('history')
+    return `
+      with written as (
+        update ${this.#schema}.task t set ${assignmentsOf(set, of, withTags)}, revision = ${of('revision')} + 1, history = t.history || ${entry}
+        ${isAlike ? '' : `from ${table}`}
+        where t.id = ${isAlike ? `any(${firsts})` : 'r.id'} and t.revision = ${of('revision')}${isSeen ? ` and t.lease_expires_at = ${of('seen')}` : ''}
+        returning t.id, t.revision
+      ) ${toldUnlessAll('written', 'revision', free)}`
   }
 
   async #tellGone(changes: readonly Change[], missed: readonly number[], results: Committed[]): Promise<void> {
@@ -137,24 +167,13 @@ export class Committer {
     }
   }
 
-  async renew(renewals: readonly Renewal[], now: Instant | null): Promise<Renewed[]> {
-    const rows = await this.#connections.query(renewStatement(this.#schema), renewValues(renewals, now))
-    return renewedOf(renewals, rows)
-  }
-
   async remove(removals: readonly Removal[]): Promise<Removed[]> {
-    const ordered = byId(removals)
-    const rows = await this.#connections.query(
-      `with gone as (
-        delete from ${this.#schema}.task t using unnest($1::uuid[], $2::integer[], $3::boolean[]) as r(id, was, end_key)
-        where t.id = r.id and t.revision = r.was returning t.id, r.was, t.idempotency_key, r.end_key
-      ), ended as (
-        delete from ${this.#schema}.key k using gone g where g.end_key and k.key = g.idempotency_key and k.task_id = g.id
-      ), orphaned as (
-        update ${this.#schema}.key k set orphan = true from gone g where not g.end_key and k.key = g.idempotency_key and k.task_id = g.id
-      ) select id, was from gone`,
-      [ordered.map(({ id }) => id), ordered.map(({ revision }) => revision), ordered.map(({ endKey }) => endKey)],
+    const batch = bindRows(
+      ['id', 'revision', 'end_key'],
+      byId(removals).map(({ id, revision, endKey }): Cell[] => [id, revision, String(endKey)]),
     )
+    const rows = await this.#connections.query(this.#removeText(batch), [...batch.values, removals.length])
+    if (rows.length === 0) return removals.map(() => 'removed')
     const removed = new Set(rows.map(([id, was]) => `${id} ${was}`))
     const toCome = new Set(rows.map(([id]) => id as string))
     const missed = removals.filter(({ id }) => !toCome.has(id)).map(({ id }) => id)
@@ -165,41 +184,23 @@ export class Committer {
       return 'removed'
     })
   }
-}
 
-/** Also run by the keeper's thread, on its own connection. */
-export const renewStatement = (schema: string): string => `
-  with ${CLOCK}
-  update ${schema}.task t set lease_expires_at = clock.now + r.ttl, progress = coalesce(r.progress, t.progress)
-  from unnest($2::uuid[], $3::text[], $4::bigint[], $5::text[]) as r(id, token, ttl, progress), clock
-  where t.id = r.id and t.lease_token = r.token and t.status = 'running'
-  returning t.id, t.lease_token, t.cancel_requested_at`
-
-export const renewValues = (all: readonly Renewal[], now: Instant | null): Value[] => {
-  const renewals = byId(lastOfEach(all))
-  return [
-    now,
-    renewals.map(({ id }) => id),
-    renewals.map(({ token }) => token),
-    renewals.map(({ leaseTtl }) => leaseTtl),
-    renewals.map(({ progress }) => progress ?? null),
-  ]
-}
-
-/** One statement writes a row once: of several renewals of one lease the last counts, with the last progress given. */
-const lastOfEach = (renewals: readonly Renewal[]): readonly Renewal[] => {
-  const last = new Map<string, Renewal>()
-  for (const renewal of renewals)
-    last.set(`${renewal.id} ${renewal.token}`, { ...last.get(`${renewal.id} ${renewal.token}`), ...renewal })
-  return [...last.values()]
-}
-
-export const renewedOf = (renewals: readonly Renewal[], rows: readonly (readonly unknown[])[]): Renewed[] => {
-  const held = new Map(
-    rows.map(([id, token, cancelRequestedAt]) => [
-      `${id} ${token}`,
-      cancelRequestedAt === null ? ('held' as const) : ('cancel' as const),
-    ]),
-  )
-  return renewals.map(({ id, token }) => held.get(`${id} ${token}`) ?? 'lost')
+  #removeText({ name, words }: Batch): string {
+    let text = this.#texts.get(`remove ${name}`)
+    if (text === undefined) {
+      const { of, table, firsts, isAlike, free } = words()
+      text = `
+        with gone as (
+          delete from ${this.#schema}.task t ${isAlike ? '' : `using ${table}`}
+          where t.id = ${isAlike ? `any(${firsts})` : 'r.id'} and t.revision = ${of('revision')}
+          returning t.id, ${of('revision')} as was, t.idempotency_key, ${of('end_key')} as end_key
+        ), ended as (
+          delete from ${this.#schema}.key k using gone g where g.end_key and k.key = g.idempotency_key and k.task_id = g.id
+        ), orphaned as (
+          update ${this.#schema}.key k set orphan = true from gone g where not g.end_key and k.key = g.idempotency_key and k.task_id = g.id
+        ) ${toldUnlessAll('gone', 'was', free)}`
+      this.#texts.set(`remove ${name}`, text)
+    }
+    return text
+  }
 }

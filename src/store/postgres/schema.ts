@@ -1,15 +1,16 @@
 /** The tables, as numbered migrations under an advisory lock: forward only, never edited after a release. */
 import { HoldfastError } from '../../core/errors.ts'
+import { claimFunctions } from './claim.ts'
 import type { Executor } from './connection.ts'
 
-/**
 /** Moved, at rest, and not found as completed at that time. Queries must repeat these very words for the planner to see that the index fits. */
 export const MOVED = `revision > 1 and status <> 'running' and (status <> 'completed' or updated_at <> completed_at)`
 
+/**
  * `options` holds what was given on submit and is not a default, as JSON text, or null. `history` is JSON objects with
  * commas between, without brackets, so that a move appends to it. Payloads are text, not jsonb, which would reorder keys,
  * round numbers and refuse NUL. Instants are milliseconds. A key is an orphan once its task was removed. Tasks
- * that may expire stand apart in the queue (`expiring`): a crowd of expired ones is passed by with one look at those that live.
+ * that may expire stand apart in the queue: a crowd of expired ones is passed by with one look at those that live.
  */
 const migrations = (schema: string): readonly string[] => [
   `
@@ -45,11 +46,10 @@ const migrations = (schema: string): readonly string[] => [
     output_encoding text not null default 'json',
     output text,
     input text not null,
-    history text not null,
-    expiring boolean not null generated always as (expires_at is not null) stored
+    history text not null
   ) with (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1, autovacuum_analyze_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
-  create index task_ready on ${schema}.task (queue, type, expiring, priority desc, available_at, id) where status = 'pending';
+  create index task_ready on ${schema}.task (queue, type, (expires_at is not null), priority desc, available_at, id) where status = 'pending';
   create index task_live on ${schema}.task (queue, type, priority, expires_at) where status = 'pending' and expires_at is not null;
   create index task_lease on ${schema}.task (lease_expires_at) where status = 'running';
   create index task_expiry on ${schema}.task (expires_at) where status = 'pending' and expires_at is not null;
@@ -68,10 +68,11 @@ const migrations = (schema: string): readonly string[] => [
   create index key_orphan on ${schema}.key (expires_at) where orphan;
 
   create table ${schema}.document (name text collate "C" primary key, value text not null, version integer not null);
+  ${claimFunctions(schema)}
   `,
-]
   // What has changed lately and stands in no other index; a task on its way from submit to completed is never in it.
   `create index task_moved on ${schema}.task (updated_at) where ${MOVED};`,
+]
 
 export const SCHEMA_VERSION = migrations('').length
 

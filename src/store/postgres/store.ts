@@ -31,11 +31,12 @@ import { Connections, connectionConfig, type Executor, type Manners, type Value 
 import { postgresDocuments } from './documents.ts'
 import { asHoldfastError } from './errors.ts'
 import { IdentityGuard } from './identity.ts'
-import { insertKeyed, insertKeyless } from './insert.ts'
+import { insertKeyed, insertKeyless, insertWithCare } from './insert.ts'
 import { startKeeper } from './keeper.ts'
 import { checkSettings, mannersOf, type Place, placeOf, prepareSchema, schemaOf } from './opening.ts'
 import { postgresOrphans } from './orphans.ts'
 import { countTasks, findKeys, getTasks, listTasks } from './query.ts'
+import { renewLeases } from './renew.ts'
 import { Settled } from './settled.ts'
 import { joinTransaction } from './transaction.ts'
 import { NOTIFY, Wake } from './wake.ts'
@@ -180,10 +181,10 @@ class PostgresStore implements Store {
             want.types?.length === 1 ? this.#statements.one : this.#statements.many,
             claimValues(want, now),
           )
-    // Row: the clock, then n and the rest of a claimed row, n being its turn.
+    // Row: the clock, then the claimed row.
     const leased = rows
-      .sort((a, b) => (a[1] as number) - (b[1] as number))
-      .map((row) => decodeClaimed(row.slice(1) as Row, { queue, workerId, op, leaseTtl, now: row[0] as number }))
+      .map(([at, ...row]) => decodeClaimed(row as Row, { queue, workerId, op, leaseTtl, now: at as number }))
+      .sort(inTurn)
     const isShort = leased.length < limit || limit === 0
     const [due, next] = await Promise.all([this.#due(want, isShort), isShort ? this.#next(want) : null])
     return { leased, due, next }
@@ -209,7 +210,7 @@ class PostgresStore implements Store {
   }
 
   async renew(renewals: readonly Renewal[], now: Instant | null): Promise<Renewed[]> {
-    return this.#committer.renew(renewals, now)
+    return renewLeases(this.#executor(), this.#schema, renewals, now)
   }
 
   async remove(removals: readonly Removal[]): Promise<Removed[]> {
@@ -266,6 +267,10 @@ class PostgresStore implements Store {
   }
 }
 
+/** The order of the queue. */
+const inTurn = (a: TaskRecord, b: TaskRecord): number =>
+  b.priority - a.priority || a.availableAt - b.availableAt || (a.id < b.id ? -1 : 1)
+
 /** Those with keys and those without, each in its own way, results in order. */
 const insertAll = async (
   executor: Executor,
@@ -277,7 +282,7 @@ const insertAll = async (
   const keyed = insertions.flatMap(({ task, key }, at) => (key === undefined ? [] : [{ at, task, key }]))
   const keyless = insertions.flatMap(({ task, key }, at) => (key === undefined ? [{ at, task }] : []))
   if (keyless.length > 0) {
-    const inserted = await insertKeyless(
+    const inserted = await insertWithCare(
       executor,
       schema,
       keyless.map(({ task }) => task),

@@ -5,9 +5,9 @@ import type { Client } from 'pg'
 import { LeaseBoard } from '../lease-board.ts'
 import { LeaseKeeper } from '../lease-keeper.ts'
 import type { Renewal, Renewed } from '../store.ts'
-import { renewedOf, renewStatement, renewValues } from './commit.ts'
 import { connectionConfig, executorOf, loadDriver, type Manners, prepareSession } from './connection.ts'
 import type { FromKeeper, KeeperThreadData, ToKeeper } from './keeper.ts'
+import { renewLeases } from './renew.ts'
 
 const { config, schema, board, leaseTtl, every, manners: usual } = workerData as KeeperThreadData
 /** A round that is not over when the next one is due has failed: better a new connection than a lost lease. */
@@ -48,8 +48,7 @@ const open = async (forget: () => void): Promise<Client> => {
 const renew = async (renewals: readonly Renewal[]): Promise<readonly Renewed[]> => {
   const mine = connect()
   try {
-    const rows = await executorOf(await mine, manners).query(renewStatement(schema), renewValues(renewals, null))
-    return renewedOf(renewals, rows)
+    return await renewLeases(executorOf(await mine, manners), schema, renewals, null)
   } catch (error) {
     // A connection that failed once is not asked again.
     if (connected === mine) connected = null

@@ -2,7 +2,7 @@
 import type { TaskError, TaskRecord } from '../../core/task.ts'
 import { type Cell, decodeOptions, readJson } from './rows.ts'
 
-/** Before them travels a number that is unique in the claim: with the op it makes the lease token. */
+/** Before them travels the lease token, or a number that is unique in the claim: with the op it makes the token. */
 export const CLAIMED_NUMBERS = [
   'priority',
   'available_at',
@@ -16,7 +16,7 @@ export const CLAIMED_NUMBERS = [
 ] as const
 export const CLAIMED_TEXTS = ['id', 'input', 'type', 'idempotency_key', 'last_error', 'options', 'replayed_as'] as const
 
-/** The number, CLAIMED_NUMBERS, CLAIMED_TEXTS. */
+/** The token or number, CLAIMED_NUMBERS, CLAIMED_TEXTS. */
 export type ClaimedRow = Cell[]
 
 export interface ClaimedWith {
@@ -29,6 +29,7 @@ export interface ClaimedWith {
 
 export const decodeClaimed = (row: ClaimedRow, { queue, workerId, op, leaseTtl, now }: ClaimedWith): TaskRecord => {
   const options = decodeOptions(row[15]!)
+  const token = typeof row[0] === 'string' ? row[0] : `${op}.${row[0]}`
   return {
     id: row[10] as string,
     queue,
@@ -53,7 +54,7 @@ export const decodeClaimed = (row: ClaimedRow, { queue, workerId, op, leaseTtl, 
     replayOf: options.replayOf,
     retryPolicy: options.retryPolicy,
     timeout: options.timeout,
-    lease: { token: `${op}.${row[0]}`, workerId, claimedAt: now, expiresAt: now + leaseTtl },
+    lease: { token, workerId, claimedAt: now, expiresAt: now + leaseTtl },
     cancelRequestedAt: null,
     lastError: readJson<TaskError | null>(row[14]!, null),
     progress: null,
@@ -66,7 +67,8 @@ export const decodeClaimed = (row: ClaimedRow, { queue, workerId, op, leaseTtl, 
     tags: options.tags,
     revision: row[5] as number,
     history: [],
-    // On SQLite the row's own key: the commit that ends this claim finds it without the index on id.
+    // On SQLite the row's own key: the commit that ends this claim finds it without the index on id. On PostgreSQL the
+    // token: an entry whose op it is need not bring it along.
     mark: row[0],
   }
 }

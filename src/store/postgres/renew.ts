@@ -1,0 +1,78 @@
+/** Renewals under their token. Also run by the keeper's thread, on its own connection. */
+import type { Instant } from '../../core/task.ts'
+import type { Renewal, Renewed } from '../store.ts'
+import { CLOCK } from './claim.ts'
+import type { Executor, PgRow, Value } from './connection.ts'
+
+/** What somebody else has locked just now is passed by: a batch that never waits is never part of a deadlock. */
+const renewPassing = (schema: string): string => `
+  with ${CLOCK}, held as materialized (
+    select t.ctid as place, r.ttl, r.progress
+    from unnest($2::uuid[], $3::text[], $4::bigint[], $5::text[]) as r(id, token, ttl, progress) join ${schema}.task t on t.id = r.id
+    where t.lease_token = r.token and t.status = 'running' for update of t skip locked
+  )
+  update ${schema}.task t set lease_expires_at = clock.now + held.ttl, progress = coalesce(held.progress, t.progress)
+  from held, clock where t.ctid = held.place
+  returning t.id, t.lease_token, t.cancel_requested_at`
+
+const renewWaiting = (schema: string): string => `
+  with ${CLOCK}
+  update ${schema}.task t set lease_expires_at = clock.now + $4::bigint, progress = coalesce($5::text, t.progress)
+  from clock where t.id = $2::uuid and t.lease_token = $3::text and t.status = 'running'
+  returning t.id, t.lease_token, t.cancel_requested_at`
+
+export const renewLeases = async (
+  executor: Executor,
+  schema: string,
+  all: readonly Renewal[],
+  now: Instant | null,
+): Promise<Renewed[]> => {
+  const renewals = lastOfEach(all)
+  const rows = await executor.query(renewPassing(schema), [now, ...columnsOf(renewals)])
+  const held = heldOf(rows)
+  if (held.size < renewals.length) {
+    for (const renewal of await stillHeld(executor, schema, renewals, held)) {
+      const { id, token, leaseTtl, progress = null } = renewal
+      const waited = await executor.query(renewWaiting(schema), [now, id, token, leaseTtl, progress])
+      for (const [name, renewed] of heldOf(waited)) held.set(name, renewed)
+    }
+  }
+  return all.map((renewal) => held.get(nameOf(renewal)) ?? 'lost')
+}
+
+/** Those that were passed by, and have their token yet. */
+const stillHeld = async (
+  executor: Executor,
+  schema: string,
+  renewals: readonly Renewal[],
+  held: ReadonlyMap<string, Renewed>,
+): Promise<readonly Renewal[]> => {
+  const passed = renewals.filter((renewal) => !held.has(nameOf(renewal)))
+  const rows = await executor.query(
+    `select id, lease_token from ${schema}.task where id = any($1::uuid[]) and status = 'running'`,
+    [passed.map(({ id }) => id)],
+  )
+  const tokens = new Map(rows.map(([id, token]) => [id as string, token as string | null]))
+  return passed.filter(({ id, token }) => tokens.get(id) === token)
+}
+
+const nameOf = ({ id, token }: Pick<Renewal, 'id' | 'token'>): string => `${id} ${token}`
+
+const heldOf = (rows: readonly PgRow[]): Map<string, Renewed> =>
+  new Map(
+    rows.map(([id, token, cancelRequestedAt]) => [`${id} ${token}`, cancelRequestedAt === null ? 'held' : 'cancel']),
+  )
+
+const columnsOf = (renewals: readonly Renewal[]): Value[] => [
+  renewals.map(({ id }) => id),
+  renewals.map(({ token }) => token),
+  renewals.map(({ leaseTtl }) => leaseTtl),
+  renewals.map(({ progress }) => progress ?? null),
+]
+
+/** One statement writes a row once: of several renewals of one lease the last counts, with the last progress given. */
+const lastOfEach = (renewals: readonly Renewal[]): readonly Renewal[] => {
+  const last = new Map<string, Renewal>()
+  for (const renewal of renewals) last.set(nameOf(renewal), { ...last.get(nameOf(renewal)), ...renewal })
+  return [...last.values()]
+}

@@ -1,5 +1,6 @@
 /** The public API of Holdfast: this file is its table of contents. */
 export { type ConnectOptions, connect, DEFAULT_ADDRESS } from './connect.ts'
+export type { Fact, Finding, Verdict } from './core/diagnosis.ts'
 export { type Duration, type DurationParts, formatDuration, parseDuration } from './core/durations.ts'
 export { CODES, type Code, HoldfastError, isHoldfastError } from './core/errors.ts'
 export { PermanentError, RescheduleError, type RescheduleOptions, RetryableError } from './core/failure.ts'

@@ -300,6 +300,14 @@ const FAULTS: Readonly<Record<string, Fault>> = {
       commit: (changes) => store.commit(changes.map(({ set: { tags: _, ...set }, ...change }) => ({ ...change, set }))),
     }),
   },
+  'takes writes under way for settled': {
+    caughtBy: 'what is said to be settled is never in the future, and never goes back',
+    faulty: (store) => ({ settledUntil: async () => (await store.now()).at + 60_000 }),
+  },
+  'reports what nobody can judge': {
+    caughtBy: 'an examination reports facts that can be judged, and changes nothing',
+    faulty: () => ({ examine: async () => [{ check: 'weather' } as never] }),
+  },
   'does not ring': {
     caughtBy: 'an insert has rung for its queue when it resolves',
     faulty: () => ({ wake: () => () => {} }),

@@ -1,7 +1,16 @@
 /** What a shell learns from us: one number for every error code. docs/cli.md is printed from these tables. */
 import type { Code } from '../index.ts'
 
-export const EXIT = { ok: 0, internal: 1, badInput: 2, notFound: 3, refused: 4, store: 5, interrupted: 130 } as const
+export const EXIT = {
+  ok: 0,
+  internal: 1,
+  badInput: 2,
+  notFound: 3,
+  refused: 4,
+  store: 5,
+  unwell: 6,
+  interrupted: 130,
+} as const
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
 export const EXIT_MEANINGS: Readonly<Record<ExitCode, string>> = {
@@ -11,6 +20,7 @@ export const EXIT_MEANINGS: Readonly<Record<ExitCode, string>> = {
   3: 'There is no such task or schedule.',
   4: 'The state of the task or its queue does not allow it, or somebody else was first.',
   5: 'The store cannot be used: not there, not reachable, locked, full, read-only, damaged or too new.',
+  6: '`doctor` found something wrong.',
   130: 'Stopped by SIGINT before it was done.',
 }
 

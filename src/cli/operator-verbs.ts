@@ -144,6 +144,15 @@ export const OPERATOR_VERBS: readonly Verb[] = [
     load: () => import('./commands/workers.ts'),
   },
   {
+    name: 'doctor',
+    summary: 'is the store well, and those who use it? Says how to mend what is not',
+    details:
+      'Looks at versions, durability, rights, damage, clocks, long transactions, dead rows, workers, queues, leases and schedules, and changes nothing.\n' +
+      'It ends with 6 when there is a problem; a warning alone ends with 0.',
+    examples: ['holdfast doctor', 'holdfast doctor --json'],
+    load: () => import('./commands/doctor.ts'),
+  },
+  {
     name: 'config',
     summary: 'where settings come from',
     details:

@@ -1,4 +1,6 @@
 /** What an application holds: submit, look, move, work. Each method says what it does in one line and does it elsewhere. */
+
+import type { Finding } from '../core/diagnosis.ts'
 import { type Duration, parseDuration } from '../core/durations.ts'
 import { HoldfastError } from '../core/errors.ts'
 import { keyIsLive } from '../core/idempotency.ts'
@@ -9,7 +11,9 @@ import type { HistoryEntry, Holder, Instant } from '../core/task.ts'
 import { DeadLetters } from './dead-letters.ts'
 import { asDefinition, type TaskDefinition, withDefaults } from './definition.ts'
 import type { MoveEvent } from './events.ts'
+import { examine } from './examination.ts'
 import { type Explanation, explain } from './explain.ts'
+import { Firing } from './firing.ts'
 import { type FollowOptions, follow, type TaskChange } from './following.ts'
 import {
   type Count,
@@ -29,7 +33,7 @@ import { liveWorkers, type WorkerInfo } from './registry.ts'
 import { type PruneOptions, pruneEnded, Retention, type RetentionOptions } from './retention.ts'
 import { Scheduler } from './scheduler.ts'
 import { Schedules } from './schedules.ts'
-import type { Session } from './session.ts'
+import { newOp, type Session } from './session.ts'
 import { read } from './settle.ts'
 import { type SubmitResult, Submitter } from './submit.ts'
 import { outputOf, Waiting, type WaitOptions } from './waiting.ts'
@@ -167,6 +171,11 @@ export class Client {
   }
 
   /** Of every queue. */
+  /** Is the store well, and those who use it? What was found, and how to mend it. Changes nothing. */
+  examine(): Promise<Finding[]> {
+    return this.#do((session) => examine(session, this.#queues, new Firing(session, this.#submitter, newOp())))
+  }
+
   stats(): Promise<QueueStats[]> {
     return this.#do((session) => queueStats(session, this.#queues))
   }

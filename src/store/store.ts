@@ -1,4 +1,5 @@
 /** What a store must do, in prose and types. It keeps tasks; it never decides what happens to one. */
+import type { Fact } from '../core/diagnosis.ts'
 import type { KeyRecord } from '../core/idempotency.ts'
 import type { Change, Instant, TaskRecord, TaskStatus } from '../core/task.ts'
 import type { ViewFilter } from '../core/views.ts'
@@ -208,6 +209,8 @@ export interface Store {
    * stamped earlier will still come to light. Left out: no write takes longer than some seconds.
    */
   settledUntil?(): Promise<Instant>
+  /** Facts about its health, for `doctor`. core/diagnosis.ts says what is good or bad about them, and how to mend it. */
+  examine?(): Promise<readonly Fact[]>
   /** Where heartbeats can run beside the event loop; else the runtime sends them itself through `renew`. */
   keeper?(options: KeeperOptions): Keeper
   close(): Promise<void>

@@ -1,5 +1,6 @@
 /** PostgreSQL: the store for more than one machine. */
 import type { Pool } from 'pg'
+import type { Fact } from '../../core/diagnosis.ts'
 import type { Duration } from '../../core/durations.ts'
 import type { KeyRecord } from '../../core/idempotency.ts'
 import type { Change, Instant, TaskRecord } from '../../core/task.ts'
@@ -30,6 +31,7 @@ import { Committer } from './commit.ts'
 import { Connections, connectionConfig, type Executor, type Manners, type Value } from './connection.ts'
 import { postgresDocuments } from './documents.ts'
 import { asHoldfastError } from './errors.ts'
+import { examine } from './examine.ts'
 import { IdentityGuard } from './identity.ts'
 import { insertKeyed, insertKeyless, insertWithCare } from './insert.ts'
 import { startKeeper } from './keeper.ts'
@@ -243,6 +245,10 @@ class PostgresStore implements Store {
 
   async count(query: Query, cap: number, now: Instant | null): Promise<number> {
     return countTasks(this.#executor(), this.#schema, query, cap, now)
+  }
+
+  examine(): Promise<readonly Fact[]> {
+    return examine(this.#executor(), this.#schema)
   }
 
   settledUntil(): Promise<Instant> {

@@ -84,7 +84,7 @@ const MIGRATIONS: readonly string[] = [
   `create index holdfast_task_moved on holdfast_task (updated_at) where ${MOVED};`,
 ]
 
-const SCHEMA_VERSION = MIGRATIONS.length
+export const SCHEMA_VERSION = MIGRATIONS.length
 
 /** The version found in the file; 0 when it has no Holdfast tables. Throws SCHEMA_NEWER. */
 export const schemaVersion = (db: DatabaseSync): number => {

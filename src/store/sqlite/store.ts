@@ -4,6 +4,7 @@ import { realpathSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
+import type { Fact } from '../../core/diagnosis.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import type { KeyRecord } from '../../core/idempotency.ts'
 import type { Change, Instant, TaskRecord } from '../../core/task.ts'
@@ -32,6 +33,7 @@ import type { LookRows } from './claim.ts'
 import { unpackClaimed } from './claimed.ts'
 import { packRows } from './columns.ts'
 import { encodeChanges } from './commit.ts'
+import { asHoldfastError } from './errors.ts'
 import type { InsertedRow, InsertRow } from './insert.ts'
 import type { Call, FromThread, Notice, Reply, ThreadData, ToThread } from './protocol.ts'
 import { insertInTransaction } from './transaction.ts'
@@ -262,6 +264,16 @@ class SqliteStore implements Store {
 
   #ring(queues: readonly string[] | null): void {
     for (const listener of this.#listeners) listener(queues)
+  }
+
+  async examine(): Promise<readonly Fact[]> {
+    if (this.#closed) throw new HoldfastError('STORE_CLOSED', `${this.address} is closed`)
+    const module = new URL(import.meta.url.endsWith('.ts') ? './examiner.ts' : './examiner.js', import.meta.url)
+    const examiner = new Worker(module, { workerData: { path: this.#path }, name: 'holdfast-examiner' })
+    return new Promise((done, failed) => {
+      examiner.once('message', done)
+      examiner.once('error', (error) => failed(asHoldfastError(error, this.address)))
+    })
   }
 
   keeper({ board, leaseTtl, every, report }: KeeperOptions): Keeper {

@@ -17,6 +17,7 @@ import { orphanCases } from './orphans.ts'
 import { queryCases } from './query.ts'
 import { removeCases } from './remove.ts'
 import { wakeCases } from './wake.ts'
+import { watchCases } from './watch.ts'
 
 export const conformanceCases: readonly Case[] = [
   ...insertCases,
@@ -35,6 +36,7 @@ export const conformanceCases: readonly Case[] = [
   ...fidelityCases,
   ...historyCases,
   ...wakeCases,
+  ...watchCases,
   ...closeCases,
 ]
 

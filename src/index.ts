@@ -57,6 +57,7 @@ export type { Count, ListOptions, QueueStats, TaskPage, TaskQuery } from './runt
 export type { TaskLease } from './runtime/lease.ts'
 export { type Logger, silentLogger, stderrLogger } from './runtime/logger.ts'
 export type { EachResult } from './runtime/many.ts'
+export type { MoveOptions, MoveProgress, MoveReport } from './runtime/moving.ts'
 export type { WorkerInfo } from './runtime/registry.ts'
 export type { PruneOptions, RetentionOptions } from './runtime/retention.ts'
 export type { ScheduleChanges, ScheduleOptions, Schedules } from './runtime/schedules.ts'

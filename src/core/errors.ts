@@ -67,6 +67,19 @@ export const CODES = {
   CANNOT_REPLAY: { text: 'Only a failed task can be replayed.', fix: 'Use retry for cancelled tasks.' },
   CANNOT_UNARCHIVE: { text: 'The task is not archived.', fix: 'Nothing to do.' },
   MAX_ATTEMPTS_REACHED: { text: 'The task has no retries left.', fix: 'Replay it: that gives it a new budget.' },
+  SCHEDULE_MOVED: { text: 'The schedule was moved to another store.', fix: 'Handle it there.' },
+  WORKERS_LIVE: {
+    text: 'Workers are live on the store whose tasks are to be moved.',
+    fix: 'Stop them (a killed one counts for 30 s), or move with `live: true` (`--live`) while they work.',
+  },
+  MOVE_UNDER_WAY: {
+    text: 'A move between stores has begun and is not finished.',
+    fix: 'Run the same move again: it goes on where it ended, and resumes what it paused.',
+  },
+  INVALID_EXPORT: {
+    text: 'This is not a whole export of Holdfast.',
+    fix: 'Export again, or mend the line that the message names; nothing was written.',
+  },
   QUEUE_PAUSED: { text: 'The queue is paused.', fix: 'Resume it, or wait.' },
   NO_HANDLER: { text: 'No handler is registered for this type.', fix: 'Call worker.handle(type, handler) before run.' },
   WAIT_TIMEOUT: {

@@ -58,7 +58,16 @@ export interface ScheduleRecord {
   readonly lastSkipped: { readonly slot: Instant; readonly reason: 'overlap' | 'missed' } | null
   readonly createdAt: Instant
   readonly updatedAt: Instant
+  /**
+   * It goes on in another store, and is paused here for good. `paused`: whether it was before. `arrived`: it is there, or
+   * was kept out by one that was there before.
+   */
+  readonly moved?: { readonly to: string; readonly paused: boolean; readonly arrived: boolean }
 }
+
+/** As it goes on in the other store. */
+export const arrivedSchedule = ({ moved, ...record }: ScheduleRecord): ScheduleRecord =>
+  moved === undefined ? record : { ...record, paused: moved.paused }
 
 /** What stays of a deleted schedule for a day, so that whoever read it before cannot bring it back. */
 export interface DeletedSchedule {

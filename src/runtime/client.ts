@@ -27,6 +27,7 @@ import {
 } from './inspect.ts'
 import type { TaskLease } from './lease.ts'
 import { cancelMany, type EachResult } from './many.ts'
+import { type MoveOptions, type MoveReport, moveBetween } from './moving.ts'
 import { cancelById, claimById, claimNext, deleteById, leaseOf, moveById } from './operations.ts'
 import { Queues } from './queues.ts'
 import { liveWorkers, type WorkerInfo } from './registry.ts'
@@ -264,6 +265,16 @@ export class Client {
     return this.#schedules
   }
 
+  // ── from store to store ──────────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Everything of this store goes to that of `other`: killed at any point and called again, no task runs on both sides and
+   * none is lost. WORKERS_LIVE while workers are live here, unless `live`. The other store is paused until it is done.
+   */
+  async moveTo(other: Client, options: MoveOptions = {}): Promise<MoveReport> {
+    return moveBetween(this.#open(), other.#open(), options)
+  }
+
   // ── driving tasks by hand ────────────────────────────────────────────────────────────────────────────────────
 
   /** This very task, for a caller who drives it himself. The same worker again gets the same lease. */
@@ -297,13 +308,13 @@ export class Client {
   /** A pause is seen by every worker within 5 s: running tasks go on, fetched-ahead ones are released. */
   queue(name: string): {
     pause(options?: { readonly reason?: string }): Promise<void>
-    resume(): Promise<void>
+    resume(options?: { readonly force?: boolean }): Promise<void>
     isPaused(): Promise<boolean>
   } {
     const queue = checkName(name, 'queue')
     return {
       pause: (options = {}) => this.#do(() => this.#queues.pause(queue, options.reason)),
-      resume: () => this.#do(() => this.#queues.resume(queue)),
+      resume: (options = {}) => this.#do(() => this.#queues.resume(queue, options.force)),
       isPaused: () => this.#do(async () => (await this.#queues.refresh()).has(queue)),
     }
   }

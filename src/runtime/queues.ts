@@ -1,10 +1,31 @@
 /** Which queues there are, and which are paused: both kept as documents of the store. */
+import { HoldfastError } from '../core/errors.ts'
 import { checkName } from '../core/submission.ts'
+import type { Document } from '../store/store.ts'
 import type { Session } from './session.ts'
 import { withPatience } from './settle.ts'
 
-const QUEUE = 'queue/'
-const PAUSE = 'pause/'
+export const QUEUE = 'queue/'
+export const PAUSE = 'pause/'
+
+/** The value of a pause's document. */
+export interface Pause {
+  readonly at: string
+  readonly by: string
+  readonly reason?: string
+  /** Held by a move into this store, until that is finished; then the pause ends, unless it was also wanted for itself. */
+  readonly move?: { readonly id: string; readonly from: string; readonly keep: boolean }
+}
+
+export const readPause = ({ value }: Document): Pause => {
+  try {
+    return JSON.parse(value) as Pause
+  } catch {
+    return { at: '', by: '' }
+  }
+}
+
+const TRIES = 20
 
 export class Queues {
   readonly #session: Session
@@ -35,24 +56,53 @@ export class Queues {
     return documents.map(({ name }) => name.slice(QUEUE.length))
   }
 
+  /** One that a move holds paused stays so after the move. */
   async pause(queue: string, reason?: string): Promise<void> {
-    const name = PAUSE + checkName(queue, 'queue')
-    const value = JSON.stringify({
+    const wanted: Pause = {
       at: new Date(this.#session.time.now()).toISOString(),
       by: this.#session.name,
       ...(reason === undefined ? null : { reason }),
+    }
+    await this.#change(queue, (before) => {
+      if (before === null) return wanted
+      return before.move === undefined || before.move.keep
+        ? before
+        : { ...wanted, at: before.at, move: { ...before.move, keep: true } }
     })
-    await withPatience(this.#session, () => this.#session.store.documents.put(name, value, 0))
     await this.refresh()
   }
 
-  async resume(queue: string): Promise<void> {
-    const name = PAUSE + checkName(queue, 'queue')
-    await withPatience(this.#session, async () => {
-      const document = await this.#session.store.documents.get(name)
-      if (document) await this.#session.store.documents.delete(name, document.version)
+  /** MOVE_UNDER_WAY while a move holds it, unless `force`: then tasks may run here and where they came from. */
+  async resume(queue: string, force = false): Promise<void> {
+    await this.#change(queue, (before) => {
+      if (before?.move !== undefined && !force) {
+        throw new HoldfastError(
+          'MOVE_UNDER_WAY',
+          `queue '${queue}' is paused by an unfinished move from ${before.move.from}`,
+          { queue, from: before.move.from },
+        )
+      }
+      return null
     })
     await this.refresh()
+  }
+
+  /** Reads the document, decides, and writes unless somebody else did. null: no pause. */
+  async #change(queue: string, decide: (before: Pause | null) => Pause | null): Promise<void> {
+    const name = PAUSE + checkName(queue, 'queue')
+    const { documents } = this.#session.store
+    for (let tries = 0; tries < TRIES; tries++) {
+      const isDone = await withPatience(this.#session, async () => {
+        const document = await documents.get(name)
+        const before = document === null ? null : readPause(document)
+        const after = decide(before)
+        if (after === before) return true
+        if (after === null) return documents.delete(name, document!.version)
+        return (await documents.put(name, JSON.stringify(after), document?.version ?? 0)) !== null
+      })
+      if (isDone) return
+    }
+    throw new HoldfastError('STORE_CONFLICT', `the pause of queue '${queue}' changed under every one of ${TRIES} tries`)
   }
 
   /** Reads the pauses anew. */

@@ -180,6 +180,7 @@ export class Schedules {
   /** Makes one task now, paused or not, whatever the overlap. It counts as the last task that the schedule made. */
   async trigger(id: string): Promise<Task> {
     const { record } = await this.#mustRead(id)
+    mustBeHere(record)
     const [task] = await this.#firing.submit(record, [`schedule:${id}:${record.incarnation}:trigger:${newId()}`])
     try {
       await this.#edit(
@@ -214,6 +215,7 @@ export class Schedules {
   ): Promise<Schedule> {
     for (let tries = 0; tries < TRIES; tries++) {
       const { document, record } = await this.#mustSettle(id)
+      mustBeHere(record)
       if (isDone(record)) return this.#changed(record)
       const after = await this.#firing.put(document, await change(record, this.#session.time.now()))
       if (after === null) throw noSchedule(id)
@@ -301,6 +303,11 @@ const checkNames = (options: object, isKnown: (name: string) => boolean): void =
 const checkFlag = (value: boolean, field: string): boolean => {
   if (typeof value === 'boolean') return value
   throw new HoldfastError('INVALID_OPTION', `${field} must be true or false`, { field })
+}
+
+const mustBeHere = ({ id, moved }: ScheduleRecord): void => {
+  if (moved !== undefined)
+    throw new HoldfastError('SCHEDULE_MOVED', `schedule '${id}' was moved to ${moved.to}`, { id })
 }
 
 const conflict = (id: string): HoldfastError =>

@@ -1,0 +1,31 @@
+/** A walk over all tasks of a store, the oldest first, in pages that stay small in memory whatever the tasks hold. */
+import type { TaskRecord } from '../core/task.ts'
+import type { Query } from '../store/store.ts'
+import type { Session } from './session.ts'
+import { withPatience } from './settle.ts'
+
+const FIRST = 50
+const MOST = 500
+/** Characters of payload in one page, about. */
+const WEIGHT = 4_000_000
+
+/** Without history. A task that comes in below where the walk has been is not met. */
+export async function* pagesOf(session: Session, query: Query): AsyncGenerator<readonly TaskRecord[], void, undefined> {
+  let after: string | undefined
+  let limit = FIRST
+  for (;;) {
+    const page = { order: 'oldest' as const, limit, now: null, ...(after === undefined ? null : { after }) }
+    const tasks = await withPatience(session, () => session.store.list(query, page))
+    if (tasks.length === 0) return
+    after = tasks.at(-1)!.id
+    yield tasks
+    limit = nextLimit(tasks)
+  }
+}
+
+/** At the most twice the last, so that one page tells about the next before it is asked for. */
+const nextLimit = (tasks: readonly TaskRecord[]): number => {
+  let weight = 0
+  for (const { input, output } of tasks) weight += 1_000 + input.length + (output?.length ?? 0)
+  return Math.max(1, Math.min(MOST, tasks.length * 2, Math.floor((WEIGHT * tasks.length) / weight)))
+}

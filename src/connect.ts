@@ -12,6 +12,7 @@ import { StoreTime } from './runtime/store-time.ts'
 import type { Store } from './store/store.ts'
 
 type PostgresOptions = import('./store/postgres/store.ts').PostgresOptions
+type S3Options = import('./store/s3/store.ts').S3Options
 
 export interface ConnectOptions {
   /** Make the store when there is none. Default: only for SQLite. */
@@ -24,6 +25,8 @@ export interface ConnectOptions {
   readonly retention?: RetentionOptions
   /** For postgres:// addresses. */
   readonly postgres?: Omit<PostgresOptions, 'create'>
+  /** For s3:// addresses. */
+  readonly s3?: Omit<S3Options, 'create'>
   readonly logger?: Logger
   /** For tests: time and chance as arguments. */
   readonly clock?: Clock
@@ -32,7 +35,7 @@ export interface ConnectOptions {
 
 export const DEFAULT_ADDRESS = 'sqlite:./holdfast.db'
 
-/** `sqlite:./file.db`, `postgres://…`, `memory:`, or a Store of your own. The address may also come from HOLDFAST_URL. */
+/** `sqlite:./file.db`, `postgres://…`, `s3://bucket/prefix`, `memory:`, or a Store of your own. The address may also come from HOLDFAST_URL. */
 export const connect = async (
   address: string | Store = process.env['HOLDFAST_URL'] || DEFAULT_ADDRESS,
   options: ConnectOptions = {},
@@ -72,10 +75,18 @@ const openStore = async (address: string, options: ConnectOptions, logger: Logge
         create: options.create ?? false,
       })
     }
+    case 's3': {
+      const { openS3 } = await import('./store/s3/store.ts')
+      return openS3(address, {
+        onCreated: () => logger.info('made a new store in that bucket'),
+        ...options.s3,
+        create: options.create ?? false,
+      })
+    }
     default:
       throw new HoldfastError(
         'INVALID_OPTION',
-        `'${address}' is not the address of a store: write sqlite:./holdfast.db, postgres://… or memory:`,
+        `'${address}' is not the address of a store: write sqlite:./holdfast.db, postgres://…, s3://bucket/prefix or memory:`,
         { field: 'url' },
       )
   }

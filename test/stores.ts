@@ -7,7 +7,9 @@ import { openMemory } from '../src/store/memory/store.ts'
 import { openSqlite } from '../src/store/sqlite/store.ts'
 import type { Store } from '../src/store/store.ts'
 import { openKvInMemory } from './kv/open.ts'
-import { serversOf } from './servers/ask.ts'
+import { emptyPrefixes } from './s3/setup.ts'
+import { type ServerKind, serversOf } from './servers/ask.ts'
+import { emptyBuckets } from './servers/buckets.ts'
 import { emptySchemas } from './servers/schemas.ts'
 
 export type OpenStore = () => Promise<Store>
@@ -31,12 +33,18 @@ const embedded = (): TestedStore[] => {
   ]
 }
 
-/** The project `servers` has these, all others the embedded ones. */
-const onPostgres = (await serversOf('postgres'))?.map(
-  (server): TestedStore => ({
+const onServer = async (kind: ServerKind, openAt: (url: string) => OpenStore): Promise<TestedStore[] | null> =>
+  (await serversOf(kind))?.map((server) => ({
     name: server.name,
-    open: 'missing' in server ? server.missing : emptySchemas(server.url),
-  }),
-)
+    open: 'missing' in server ? server.missing : openAt(server.url),
+  })) ?? null
 
-export const stores: readonly TestedStore[] = onPostgres ?? embedded()
+/** The project `servers` has these, all others the embedded ones. */
+const onServers = await Promise.all([
+  onServer('postgres', emptySchemas),
+  onServer('s3', emptyPrefixes),
+  onServer('nats', emptyBuckets),
+])
+
+export const stores: readonly TestedStore[] =
+  onServers[0] === null ? embedded() : onServers.flatMap((some) => some ?? [])

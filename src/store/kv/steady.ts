@@ -1,5 +1,5 @@
 /** Repeats what met a lost reply or a failing server, and recognises a write of its own that took effect the first time. */
-import { isContactLost } from '../../core/errors.ts'
+import { type HoldfastError, isContactLost } from '../../core/errors.ts'
 import type { Instant } from '../../core/task.ts'
 import type { Entry, KeyValue, ListRange, Mark } from './key-value.ts'
 import { Lanes } from './lanes.ts'
@@ -89,12 +89,15 @@ export class SteadyKeyValue implements KeyValue {
         return await this.lanes.run(call, isUrgent)
       } catch (error) {
         if (!isContactLost(error)) throw error
-        this.lanes.narrow()
+        if (!isConflict(error)) this.lanes.narrow()
         if (tries === TRIES || performance.now() - begun > PATIENCE) throw error
         await pause(Math.random() * Math.min(FIRST_WAIT * 2 ** tries, LONGEST_WAIT))
       }
     }
   }
 }
+
+/** Two met, and the server wants one of them to come again: no sign that it has too much to do. */
+const isConflict = (error: unknown): boolean => (error as HoldfastError).details['isConflict'] === true
 
 export const pause = (delay: number): Promise<void> => new Promise((done) => setTimeout(done, delay))

@@ -37,11 +37,14 @@ import { isLiving, Tasks } from './tasks.ts'
 export interface KvOptions {
   readonly capabilities: readonly Capability[]
   readonly leaseTtl: number
+  /** Rejects when this is not the store any more that was opened. Asked now and then. */
+  readonly checkIdentity?: () => Promise<void>
   /** Default: lists them. */
   readonly surveyor?: MakeSurveyor
 }
 
 const SWEEP_EVERY = 300_000
+const IDENTITY_EVERY = 30_000
 
 export class KvStore implements Store {
   readonly capabilities: ReadonlySet<Capability>
@@ -62,8 +65,11 @@ export class KvStore implements Store {
   readonly #calls = new Set<Promise<unknown>>()
   #closing: Promise<void> | null = null
   #sweptAt = Number.NEGATIVE_INFINITY
+  readonly #checkIdentity: (() => Promise<void>) | undefined
+  #identifiedAt = performance.now()
 
-  constructor(kv: KeyValue, { capabilities, leaseTtl, surveyor }: KvOptions) {
+  constructor(kv: KeyValue, { capabilities, leaseTtl, surveyor, checkIdentity }: KvOptions) {
+    this.#checkIdentity = checkIdentity
     this.capabilities = new Set(capabilities)
     this.address = kv.address
     this.leaseTtl = leaseTtl
@@ -99,6 +105,7 @@ export class KvStore implements Store {
 
   insert(insertions: readonly Insertion[], { now }: InsertOptions): Promise<Inserted[]> {
     return this.#call(async () => {
+      await this.#identify()
       const inserted = await this.#inserter.insert(insertions, now ?? (await this.#early()))
       this.#ring(insertions.map(({ task }) => task.queue))
       return inserted
@@ -106,7 +113,10 @@ export class KvStore implements Store {
   }
 
   claim(want: Want): Promise<Look> {
-    return this.#call(async () => this.#looker.look(want, want.now ?? (await this.#early())))
+    return this.#call(async () => {
+      await this.#identify()
+      return this.#looker.look(want, want.now ?? (await this.#early()))
+    })
   }
 
   commit(changes: readonly Change[]): Promise<Committed[]> {
@@ -164,6 +174,18 @@ export class KvStore implements Store {
     if (queues.length === 0) return
     const rung = [...new Set(queues)]
     for (const listener of this.#listeners) listener(rung)
+  }
+
+  /** Whoever works on must work on the same store; once it was another, every call is refused. */
+  async #identify(): Promise<void> {
+    if (this.#checkIdentity === undefined || performance.now() - this.#identifiedAt < IDENTITY_EVERY) return
+    const before = this.#identifiedAt
+    // At once, so that calls beside this one do not all ask.
+    this.#identifiedAt = performance.now()
+    await this.#checkIdentity().catch((error: unknown) => {
+      this.#identifiedAt = before
+      throw error
+    })
   }
 
   /** Now and then, beside other work: what it leaves the next one finds. */

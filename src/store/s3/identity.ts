@@ -1,0 +1,56 @@
+/** Which store this is: one object says it, made once, and looked at now and then in case the bucket was emptied or replaced. */
+import { randomUUID } from 'node:crypto'
+import { HoldfastError } from '../../core/errors.ts'
+import type { KeyValue } from '../kv/key-value.ts'
+import { IDENTITY } from '../kv/names.ts'
+
+/** The layout of keys and bodies. */
+const LAYOUT = 1
+
+interface Identity {
+  readonly holdfast: string
+  readonly layout: number
+}
+
+const read = async (kv: KeyValue): Promise<Identity | null> => {
+  const entry = await kv.get(IDENTITY)
+  if (entry === null) return null
+  try {
+    const identity = JSON.parse(entry.value) as Identity
+    if (typeof identity.holdfast === 'string' && typeof identity.layout === 'number') return identity
+  } catch {
+    // Said below.
+  }
+  throw new HoldfastError('STORE_CORRUPT', `${kv.address}: ${IDENTITY} is not what Holdfast writes`)
+}
+
+export interface IdentityOptions {
+  readonly create: boolean
+  readonly onCreated?: () => void
+}
+
+export const openIdentity = async (kv: KeyValue, { create, onCreated }: IdentityOptions): Promise<string> => {
+  let found = await read(kv)
+  if (found === null) {
+    if (!create)
+      throw new HoldfastError(
+        'STORE_NOT_FOUND',
+        `there is no Holdfast store at ${kv.address}: run \`holdfast init URL\`, or connect with create: true`,
+      )
+    const fresh: Identity = { holdfast: randomUUID(), layout: LAYOUT }
+    if ((await kv.create(IDENTITY, JSON.stringify(fresh))) !== null) onCreated?.()
+    found = await read(kv)
+  }
+  if (found === null)
+    throw new HoldfastError('STORE_UNAVAILABLE', `${kv.address}: ${IDENTITY} was written and is not there`)
+  if (found.layout > LAYOUT)
+    throw new HoldfastError('SCHEMA_NEWER', `${kv.address} has layout ${found.layout}, this release knows ${LAYOUT}`)
+  return found.holdfast
+}
+
+/** Rejects when what we connected to is not there any more. */
+export const checkIdentity = async (kv: KeyValue, expected: string): Promise<void> => {
+  const found = await read(kv)
+  if (found?.holdfast === expected) return
+  throw new HoldfastError('STORE_IDENTITY_CHANGED', `${kv.address} now holds another Holdfast store, or none`)
+}

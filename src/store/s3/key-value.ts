@@ -1,0 +1,144 @@
+/** A bucket as versioned keys: an etag is the mark, If-None-Match and If-Match are the conditions. */
+import type { S3Client } from '@aws-sdk/client-s3'
+import { HoldfastError } from '../../core/errors.ts'
+import type { Instant } from '../../core/task.ts'
+import type { Entry, KeyValue, ListRange, Mark } from '../kv/key-value.ts'
+import type { S3Place } from './address.ts'
+import { type ClientOptions, type Driver, makeClient } from './client.ts'
+import { ServerClock } from './clock.ts'
+import { asHoldfastError, nameOf, statusOf } from './errors.ts'
+
+const DELETES_AT_ONCE = 1_000
+/** Without an answer for so long, the clock is asked. */
+const CLOCK_LIFE = 20_000
+const LONG_TEXT = 262_144
+
+export class S3KeyValue implements KeyValue {
+  readonly address: string
+  readonly longText = LONG_TEXT
+  /** Some older servers compare an etag without its quotes. */
+  etagsAreBare = false
+  readonly #driver: Driver
+  readonly #client: S3Client
+  readonly #place: S3Place
+  readonly #clock = new ServerClock()
+
+  constructor(driver: Driver, place: S3Place, options: ClientOptions) {
+    this.#driver = driver
+    this.#place = place
+    this.address = place.address
+    this.#client = makeClient(driver, place, this.#clock, options)
+  }
+
+  get client(): S3Client {
+    return this.#client
+  }
+
+  #at(key: string): { Bucket: string; Key: string } {
+    return { Bucket: this.#place.bucket, Key: this.#place.prefix + key }
+  }
+
+  async get(key: string): Promise<Entry | null> {
+    try {
+      const answer = await this.#client.send(new this.#driver.GetObjectCommand(this.#at(key)))
+      const bytes = await answer.Body!.transformToByteArray()
+      if (answer.ETag === undefined || (answer.ContentLength ?? bytes.length) !== bytes.length)
+        throw this.#unclear(`the answer for ${key} is not whole`)
+      return { value: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString(), mark: answer.ETag }
+    } catch (error) {
+      if (statusOf(error) === 404 && nameOf(error) !== 'NoSuchBucket') return null
+      throw asHoldfastError(error, 's3:GetObject and s3:ListBucket', this.address)
+    }
+  }
+
+  create(key: string, value: string): Promise<Mark | null> {
+    return this.#put(key, value, { IfNoneMatch: '*' })
+  }
+
+  update(key: string, value: string, mark: Mark): Promise<Mark | null> {
+    return this.#put(key, value, { IfMatch: this.etagsAreBare ? mark.replaceAll('"', '') : mark })
+  }
+
+  async #put(key: string, value: string, condition: object): Promise<Mark | null> {
+    try {
+      const command = new this.#driver.PutObjectCommand({
+        ...this.#at(key),
+        Body: Buffer.from(value),
+        ContentType: 'application/json',
+        ...condition,
+      })
+      const { ETag: mark } = await this.#client.send(command)
+      if (mark === undefined) throw this.#unclear(`the answer for ${key} has no etag`)
+      return mark
+    } catch (error) {
+      const status = statusOf(error)
+      // If-Match on what is not there: 404 by AWS, 412 by others.
+      if (status === 412 || (status === 404 && nameOf(error) !== 'NoSuchBucket')) return null
+      throw asHoldfastError(error, 's3:PutObject', this.address)
+    }
+  }
+
+  async delete(keys: readonly string[]): Promise<void> {
+    for (let i = 0; i < keys.length; i += DELETES_AT_ONCE) await this.#deleteSome(keys.slice(i, i + DELETES_AT_ONCE))
+  }
+
+  async #deleteSome(keys: readonly string[]): Promise<void> {
+    try {
+      if (keys.length === 1) {
+        await this.#client.send(new this.#driver.DeleteObjectCommand(this.#at(keys[0]!)))
+        return
+      }
+      const command = new this.#driver.DeleteObjectsCommand({
+        Bucket: this.#place.bucket,
+        Delete: { Objects: keys.map((key) => ({ Key: this.#place.prefix + key })), Quiet: true },
+      })
+      const { Errors: errors = [] } = await this.#client.send(command)
+      if (errors.length > 0) throw this.#unclear(`${errors.length} deletes failed, the first with ${errors[0]!.Code}`)
+    } catch (error) {
+      if (statusOf(error) === 404 && nameOf(error) !== 'NoSuchBucket') return
+      throw asHoldfastError(error, 's3:DeleteObject', this.address)
+    }
+  }
+
+  /** Some servers give fewer keys a page than asked for: only they say when there are no more. */
+  async list(prefix: string, { after, limit }: ListRange): Promise<string[]> {
+    const keys: string[] = []
+    const { bucket, prefix: own } = this.#place
+    try {
+      for (let token: string | undefined; keys.length < limit; ) {
+        const command = new this.#driver.ListObjectsV2Command({
+          Bucket: bucket,
+          Prefix: own + prefix,
+          MaxKeys: limit - keys.length,
+          ...(token !== undefined
+            ? { ContinuationToken: token }
+            : after !== undefined
+              ? { StartAfter: own + after }
+              : null),
+        })
+        const page = await this.#client.send(command)
+        for (const { Key: key } of page.Contents ?? []) keys.push(key!.slice(own.length))
+        if (!page.IsTruncated) break
+        token = page.NextContinuationToken
+        if (token === undefined) throw this.#unclear('a list broke off without saying where')
+      }
+      return keys
+    } catch (error) {
+      throw asHoldfastError(error, 's3:ListBucket', this.address)
+    }
+  }
+
+  /** From the answers to whatever was asked lately; only a client that was silent has to ask. */
+  async now(): Promise<{ at: Instant; uncertainty: number }> {
+    if (this.#clock.age(performance.now()) > CLOCK_LIFE) await this.list('holdfast.json', { limit: 1 })
+    return this.#clock.read(performance.now())
+  }
+
+  async close(): Promise<void> {
+    this.#client.destroy()
+  }
+
+  #unclear(what: string): HoldfastError {
+    return new HoldfastError('STORE_UNAVAILABLE', `${this.address}: ${what}`)
+  }
+}

@@ -1,7 +1,7 @@
 /** Writes that name one task: changes under their revision in batches of one shape, and removals. */
 import type { Change, ChangeSet, HistoryEntry } from '../../core/task.ts'
 import { HISTORY_KEPT } from '../../core/task.ts'
-import { assignmentsOf, type Cell, changedColumns, pushValues, shapeOf, trimHistory } from '../sql/rows.ts'
+import { assignmentsOf, type Cell, changedColumns, isSameEntry, pushValues, shapeOf, trimHistory } from '../sql/rows.ts'
 import type { Committed, Removal, Removed } from '../store.ts'
 import { type Batch, type BatchWords, bindRows } from './arrays.ts'
 import type { Connections } from './connection.ts'
@@ -38,12 +38,6 @@ const PLAIN = /^[\w.,:/-]*$/
 const entryText = ({ op, ...facts }: HistoryEntry, isOfLease: boolean): string =>
   isOfLease ? `,${JSON.stringify(facts).slice(0, -1)},"op":"` : `,${JSON.stringify({ ...facts, op })}`
 
-const isSameBut = (op: 'op', a: HistoryEntry, b: HistoryEntry): boolean => {
-  for (const name in a) if (name !== op && a[name as 'at'] !== b[name as 'at']) return false
-  for (const name in b) if (!(name in a)) return false
-  return true
-}
-
 const byShape = (changes: readonly Change[]): readonly Shape[] => {
   const shapes = new Map<string, Shape>()
   let last: { readonly entry: HistoryEntry; readonly text: string } | null = null
@@ -57,7 +51,7 @@ const byShape = (changes: readonly Change[]): readonly Shape[] => {
       shapes.set(name, shape)
     }
     if (!isOfLease) last = null
-    else if (last === null || !isSameBut('op', last.entry, entry)) last = { entry, text: entryText(entry, true) }
+    else if (last === null || !isSameEntry(last.entry, entry, 'op')) last = { entry, text: entryText(entry, true) }
     const row: Cell[] = [id, revision, last?.text ?? entryText(entry, false)]
     if (isSeen) row.push(leaseExpiresAt)
     pushValues(row, set)

@@ -61,7 +61,22 @@ export const decodeOptions = (text: Cell): DecodedOptions =>
   text === null ? DEFAULT_OPTIONS : fillOptions(readJson<Options>(text, {}))
 
 const encodeHistory = (history: readonly HistoryEntry[]): string =>
-  history.map((entry) => JSON.stringify(entry)).join(',')
+  history.length === 1 ? encodeFirst(history[0]!) : history.map((entry) => JSON.stringify(entry)).join(',')
+
+let lastFirst: { readonly entry: HistoryEntry; readonly text: string } | null = null
+
+/** Tasks that are submitted together have the same first entry, which is written once for all of them. */
+const encodeFirst = (entry: HistoryEntry): string => {
+  if (lastFirst === null || !isSameEntry(lastFirst.entry, entry)) lastFirst = { entry, text: JSON.stringify(entry) }
+  return lastFirst.text
+}
+
+/** But for what `except` names. */
+export const isSameEntry = (a: HistoryEntry, b: HistoryEntry, except?: keyof HistoryEntry): boolean => {
+  for (const name in a) if (name !== except && a[name as 'at'] !== b[name as 'at']) return false
+  for (const name in b) if (!(name in a)) return false
+  return true
+}
 
 /** One row that somebody has damaged must not hide all others: what cannot be read counts as not there. */
 export const readJson = <T>(text: Cell, fallback: T): T => {

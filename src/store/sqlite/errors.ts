@@ -27,6 +27,10 @@ const isSqliteError = (error: unknown): error is SqliteError =>
 
 export const isBusy = (error: unknown): boolean => isSqliteError(error) && [5, 6].includes(error.errcode & 0xff)
 
+const CONSTRAINT_UNIQUE = 2067
+
+export const isTaken = (error: unknown): boolean => isSqliteError(error) && error.errcode === CONSTRAINT_UNIQUE
+
 export const asHoldfastError = (error: unknown, address: string): HoldfastError => {
   if (error instanceof HoldfastError) return error
   if (!isSqliteError(error)) {

@@ -114,6 +114,20 @@ export const insertCases: readonly Case[] = [
     },
   },
   {
+    name: 'in a large batch of tasks alike, those whose ids are taken clash and every other one is created',
+    async run(store) {
+      const taken = [1, 60, 77, 120].map((n) => task(n, { input: '"first"' }))
+      await insert(store, ...taken)
+      const batch = Array.from({ length: 120 }, (_, i) => task(i + 1, { input: String(i), queue: `q${i % 2}` }))
+      const outcomes = await insertOutcomes(store, batch)
+      const clashes = outcomes.flatMap((outcome, i) => (outcome === 'clash' ? [i + 1] : []))
+      assert.deepEqual(clashes, [1, 60, 77, 120])
+      for (const [i, record] of batch.entries())
+        same(await stored(store, record.id), taken.find(({ id }) => id === record.id) ?? batch[i]!)
+      assert.equal(await store.count({ queue: 'q0' }, 1_000, NOW), 58)
+    },
+  },
+  {
     name: 'a clash writes neither the task nor its key',
     async run(store) {
       await insert(store, task(1))

@@ -1,6 +1,7 @@
 /** Verbs that move many tasks at once: which ones, a plan before anything happens, and a question or --yes. */
 import { createInterface } from 'node:readline/promises'
 import { HoldfastError, type Task } from '../index.ts'
+import { EXIT } from './exit-codes.ts'
 import { tag } from './input.ts'
 import { err, out, outJson, paint, printable, shorten } from './render.ts'
 import type { GlobalOptions } from './session.ts'
@@ -96,7 +97,7 @@ export const withoutHistory = (task: Task): Record<string, unknown> => {
 const WIDTH = 24
 
 /** A bar on standard error while it is a terminal; nothing elsewhere. */
-export const progressBar = (total: number): { at(done: number): void; end(): void } => {
+const progressBar = (total: number): { at(done: number): void; end(): void } => {
   if (!process.stderr.isTTY) return { at: () => {}, end: () => {} }
   return {
     at(done) {
@@ -107,3 +108,31 @@ export const progressBar = (total: number): { at(done: number): void; end(): voi
     end: () => void process.stderr.write('\r\u001b[K'),
   }
 }
+
+export interface Watched {
+  readonly signal: AbortSignal
+  readonly onProgress: (done: number) => void
+}
+
+/** SIGINT ends it between two batches: what is done is told, and asking again goes on from there. */
+export const withProgress = async <T>(total: number, work: (watched: Watched) => Promise<T>): Promise<T> => {
+  const stop = new AbortController()
+  const onSignal = (): void => stop.abort()
+  process.once('SIGINT', onSignal)
+  const bar = progressBar(total)
+  try {
+    return await work({ signal: stop.signal, onProgress: bar.at })
+  } finally {
+    bar.end()
+    process.off('SIGINT', onSignal)
+  }
+}
+
+/** Why a walk through many ended before its end. */
+export const STOPPED = {
+  canary: 'stopped: the canaries did not all complete; the others were left alone',
+  aborted: 'stopped as asked; the same command goes on where this ended',
+  store: 'stopped: the store was lost; the same command goes on where this ended',
+} as const
+
+export const STOPPED_EXIT = { canary: EXIT.refused, aborted: EXIT.interrupted, store: EXIT.store } as const

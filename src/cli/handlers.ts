@@ -18,6 +18,15 @@ export const loadModule = async (path: string): Promise<Exports> => {
   }
 }
 
+/** The worker that the module exports, by default or by name; null: it has none. Told by what it can do: the module may have another copy of Holdfast. */
+export const workerOf = (exported: Exports): Worker | null =>
+  (Object.values(exported).find(
+    (one) =>
+      typeof one === 'object' &&
+      one !== null &&
+      (['handle', 'run', 'drain', 'stop'] as const).every((name) => typeof (one as Exports)[name] === 'function'),
+  ) as Worker | undefined) ?? null
+
 /** A function that registers handlers, an object of handlers by type, or functions exported by the names of types. */
 export const registerHandlers = async (path: string, exported: Exports, worker: Worker): Promise<void> => {
   const { default: main, ...named } = exported

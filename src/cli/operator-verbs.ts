@@ -67,6 +67,22 @@ export const OPERATOR_VERBS: readonly Verb[] = [
     load: () => import('./commands/replay.ts'),
   },
   {
+    name: 'purge',
+    summary: 'remove dead letters, and their idempotency keys, for good',
+    details:
+      'It prints a plan first and asks; where nobody can be asked, it needs --yes.\n' +
+      'SIGINT stops it between two batches; the same command goes on where it ended.',
+    args: '[id...]',
+    options: [
+      ['--group <group>', 'those that died of this: see dead --groups'],
+      ...FILTERS,
+      ['--all', 'all dead letters'],
+      ...BULK,
+    ],
+    examples: [`holdfast purge ${ID} --yes`, 'holdfast purge --group 1b2c3d4e5f6 --dry-run'],
+    load: () => import('./commands/purge.ts'),
+  },
+  {
     name: 'archive',
     summary: 'hide ended tasks from default lists',
     details: EACH,

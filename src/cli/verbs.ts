@@ -105,16 +105,19 @@ export const VERBS: readonly Verb[] = [
       'MODULE is a .ts or .js file. Its default export is either a function that registers handlers,\n' +
       '  export default (worker) => worker.handle(sendEmail, async (input, ctx) => { … })\n' +
       'or an object of handlers by type; without a default export, each exported function is the handler of its name.\n' +
+      'A module may also export a worker of its own, connected to a store of its own.\n' +
       'SIGTERM or SIGINT stops it gracefully, a second one at once.',
     args: '<module>',
     options: [
       ['--concurrency <n>', 'handlers at once (default: 10)'],
       ['--queue <queue…>', 'queues to serve, round-robin (default: default)'],
       ['--drain', 'run what is ready, then stop'],
+      ['--watch', 'start anew when the module changes, or what it imports: for development'],
     ],
     examples: [
       'holdfast worker ./tasks.ts --concurrency 20',
       'holdfast worker ./tasks.ts --queue mail --queue reports --drain',
+      'holdfast worker ./tasks.ts --watch',
     ],
     load: () => import('./commands/worker.ts'),
   },

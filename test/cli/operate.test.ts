@@ -152,6 +152,32 @@ describe('replay', () => {
   })
 })
 
+describe('purge', () => {
+  it('prints a plan and wants --yes, then removes what is dead and nothing else', async () => {
+    const folder = makeFolder()
+    const [one] = await withDead(folder)
+    await folder.withClient((client) => client.submit('mail', 1))
+    const refused = await folder.run(['purge', one!])
+    expect({ ...refused, stderr: normalised(refused.stderr) }).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/^would purge 1 task:\n {2}ID {2}mail .*\nerror: --yes is needed to purge 1 task /),
+    })
+    expect(await folder.run(['purge', one!, '--yes'])).toEqual({ code: 0, stdout: 'purged 1 task\n', stderr: '' })
+    expect((await folder.run(['purge', '--type', 'mail', '--dry-run'])).stdout).toMatch(/^would purge 1 task:\n/)
+    expect(JSON.parse((await folder.run(['purge', '--all', '--yes', '--json'])).stdout)).toMatchObject({
+      matched: 2,
+      stopped: null,
+      results: [{ id: expect.any(String) }, { id: expect.any(String) }],
+    })
+    expect(await folder.run(['purge', '--all', '--yes'])).toMatchObject({ code: 0, stderr: 'no tasks\n' })
+    const { tasks } = await folder.withClient((client) => client.list())
+    expect(tasks.map(({ status }) => status)).toEqual(['pending'])
+    expect((await folder.run(['purge', tasks[0]!.id, '--yes'])).code).toBe(4)
+    expect((await folder.run(['purge'])).code).toBe(2)
+  })
+})
+
 describe('a replay of many', () => {
   it('is stopped by SIGINT, and the same command goes on without a double', async () => {
     const folder = makeFolder()
@@ -337,7 +363,7 @@ describe('the examples in the help', () => {
       if (line.includes('cancel')) return
       await (await client.claim(ID, { workerId: 'w', leaseTtl: '1h' })).complete()
     })
-    if (line.includes(`replay ${ID}`))
+    if (line.includes(`replay ${ID}`) || line.includes(`purge ${ID}`))
       await folder.withClient(async (client) => {
         await client.delete(ID)
         await die(client, 'work', new Error('boom'), { id: ID })

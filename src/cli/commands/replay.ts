@@ -1,6 +1,16 @@
 /** `holdfast replay`: dead letters run again; one, several, a group, or all that match. */
 import type { Client, DeadQuery, EachResult, ReplayOptions, ReplayReport } from '../../index.ts'
-import { agreed, type BulkOptions, filterOf, mustChoose, progressBar, tasks, withoutHistory } from '../bulk.ts'
+import {
+  agreed,
+  type BulkOptions,
+  filterOf,
+  mustChoose,
+  STOPPED,
+  STOPPED_EXIT,
+  tasks,
+  withoutHistory,
+  withProgress,
+} from '../bulk.ts'
 import { errorFacts } from '../errors.ts'
 import { EXIT, EXIT_CODES } from '../exit-codes.ts'
 import { instantText, integer } from '../input.ts'
@@ -40,24 +50,12 @@ const howOf = ({ rate, canary, canaryTimeout, asNew, ttl, expiresAt }: Options):
   ...(expiresAt === undefined ? null : { expiresAt: instantText(expiresAt) }),
 })
 
-/** SIGINT ends it between two batches: what is done is told, and asking again goes on from there. */
-const replay = async (
+const replay = (
   client: Client,
   which: readonly string[] | DeadQuery,
   how: ReplayOptions,
   total: number,
-): Promise<ReplayReport> => {
-  const stop = new AbortController()
-  const onSignal = (): void => stop.abort()
-  process.once('SIGINT', onSignal)
-  const bar = progressBar(total)
-  try {
-    return await client.deadLetters.replay(which, { ...how, signal: stop.signal, onProgress: (done) => bar.at(done) })
-  } finally {
-    bar.end()
-    process.off('SIGINT', onSignal)
-  }
-}
+): Promise<ReplayReport> => withProgress(total, (watch) => client.deadLetters.replay(which, { ...how, ...watch }))
 
 const tell = (report: ReplayReport, { json = false }: Options, oneByOne: boolean): number => {
   const { results, stopped, canary } = report
@@ -97,11 +95,3 @@ const shownResult = (result: EachResult): Record<string, unknown> =>
   'error' in result
     ? { id: result.id, error: errorFacts(result.error) }
     : { id: result.id, task: withoutHistory(result.task) }
-
-const STOPPED = {
-  canary: 'stopped: the canaries did not all complete; the others were left alone',
-  aborted: 'stopped as asked; the same command goes on where this ended',
-  store: 'stopped: the store was lost; the same command goes on where this ended',
-} as const
-
-const STOPPED_EXIT = { canary: EXIT.refused, aborted: EXIT.interrupted, store: EXIT.store } as const

@@ -1,8 +1,8 @@
 /** `holdfast worker MODULE`: a worker with the handlers of a module, until it is told to stop. */
 import { hostname } from 'node:os'
-import type { HoldfastError, Task, Worker } from '../../index.ts'
+import { HoldfastError, type Task, type Worker } from '../../index.ts'
 import { EXIT } from '../exit-codes.ts'
-import { loadModule, registerHandlers } from '../handlers.ts'
+import { loadModule, registerHandlers, workerOf } from '../handlers.ts'
 import { happened } from '../history-line.ts'
 import { integer } from '../input.ts'
 import { out, paint, printable, type Style } from '../render.ts'
@@ -12,10 +12,19 @@ interface Options extends GlobalOptions {
   readonly concurrency?: string
   readonly queue?: readonly string[]
   readonly drain?: boolean
+  readonly watch?: boolean
 }
 
 export const run = async ([path]: readonly string[], options: Options): Promise<number> => {
+  const watching = options.watch ? await import('../watching.ts') : null
+  if (watching !== null && !watching.isWatched()) return watching.watch(path!)
+  watching?.tellLoaded()
   const exported = await loadModule(path!)
+  const own = workerOf(exported)
+  if (own !== null) {
+    watching?.stopWhenAlone(own)
+    return runOwn(own, path!, options)
+  }
   await withClient(options, { create: true, name: `${hostname()}/${process.pid}` }, async (client) => {
     let ended = 0
     const say = sayer(options)
@@ -23,6 +32,7 @@ export const run = async ([path]: readonly string[], options: Options): Promise<
     const worker = client.worker({
       queues,
       ...(options.concurrency === undefined ? null : { concurrency: integer(options.concurrency) }),
+      ...(watching === null ? null : { stopTimeout: watching.STOP_TIMEOUT }),
       hooks: {
         onStart: () =>
           say(`worker ${worker.id} serves ${queues.join(', ')} on ${client.address}`, {
@@ -38,6 +48,7 @@ export const run = async ([path]: readonly string[], options: Options): Promise<
       },
     })
     await registerHandlers(path!, exported, worker)
+    watching?.stopWhenAlone(worker)
     await (options.drain ? drain(worker) : worker.run())
     say(`worker stopped, ${ended} ${ended === 1 ? 'attempt' : 'attempts'} ended`, {
       event: 'stopped',
@@ -45,9 +56,27 @@ export const run = async ([path]: readonly string[], options: Options): Promise<
       ended,
     })
   })
-  // A handler that would not stop must not keep the process: its task lapses and runs elsewhere.
+  return leave()
+}
+
+/** A handler that would not stop must not keep the process: its task lapses and runs elsewhere. */
+const leave = (): number => {
   process.stdout.write('', () => process.exit(EXIT.ok))
   return EXIT.ok
+}
+
+/** The module has made a worker itself, on a store of its choice. */
+const runOwn = async (worker: Worker, path: string, options: Options): Promise<number> => {
+  for (const name of ['url', 'queue', 'concurrency'] as const) {
+    if (options[name] === undefined) continue
+    const why = `MODULE '${path}' exports a worker, which has its own store, queues and concurrency: leave --${name} out`
+    throw new HoldfastError('INVALID_OPTION', why, { field: `--${name}` })
+  }
+  const say = sayer(options)
+  say(`worker ${worker.id} of ${path}`, { event: 'started', workerId: worker.id })
+  await (options.drain ? drain(worker) : worker.run())
+  say('worker stopped', { event: 'stopped', workerId: worker.id })
+  return leave()
 }
 
 /** Lines for people, or one object a line. */

@@ -1,0 +1,44 @@
+/** `holdfast purge`: dead letters are removed for good; one, several, a group, or all that match. */
+import type { DeadQuery, PurgeReport } from '../../index.ts'
+import { agreed, type BulkOptions, filterOf, mustChoose, STOPPED, STOPPED_EXIT, tasks, withProgress } from '../bulk.ts'
+import { errorFacts } from '../errors.ts'
+import { EXIT, EXIT_CODES } from '../exit-codes.ts'
+import { err, out, outJson, paint, printable } from '../render.ts'
+import { withClient } from '../session.ts'
+
+interface Options extends BulkOptions {
+  readonly group?: string
+  readonly all?: boolean
+}
+
+export const run = async (ids: readonly string[], options: Options): Promise<number> => {
+  const query: DeadQuery = { ...filterOf(options), ...(options.group === undefined ? null : { group: options.group }) }
+  mustChoose(ids, options.all === true || Object.keys(query).length > 0, '--group, --type, --queue, --tag or --all')
+  const which = ids.length > 0 ? ids : query
+  return withClient(options, { create: false }, async (client) => {
+    // What is gone is gone: asked about by id, too.
+    const plan = await client.deadLetters.purge(which, { dryRun: true })
+    if (!(await agreed({ verb: 'purge', count: plan.matched, ...plan }, options))) return EXIT.ok
+    const report = await withProgress(plan.matched, (watch) => client.deadLetters.purge(which, watch))
+    return tell(report, options)
+  })
+}
+
+const tell = (report: PurgeReport, { json = false }: Options): number => {
+  const { results, stopped } = report
+  const refused = results.flatMap((result) => ('error' in result ? [result] : []))
+  if (json) {
+    const { sample: _, ...rest } = report
+    const shown = results.map((one) => ('error' in one ? { id: one.id, error: errorFacts(one.error) } : { id: one.id }))
+    outJson({ ...rest, results: shown })
+  } else {
+    for (const { id, error } of refused)
+      err(`${printable(id)} ${paint('red', 'error', process.stderr)}: ${printable(error.message)} (${error.code})`)
+    out(`purged ${tasks(results.length - refused.length)}${refused.length === 0 ? '' : `, ${refused.length} refused`}`)
+    if (stopped !== null) err(STOPPED[stopped])
+  }
+  return Math.max(
+    stopped === null ? EXIT.ok : STOPPED_EXIT[stopped],
+    ...refused.map(({ error }) => EXIT_CODES[error.code]),
+  )
+}

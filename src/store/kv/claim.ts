@@ -96,25 +96,33 @@ export class Looker {
   }
 
   async #try(hint: Hint, want: Want, now: Instant, found: Found): Promise<void> {
+    const known = this.#contention < 1 ? this.#tasks.held.get(hint.id) : undefined
+    if (known?.hint === hint.key && known.task.status === 'pending') {
+      if (await this.#tryAs(known, want, now, found)) return
+    }
     const living = await this.#read(hint, now)
-    if (living === null) return
+    if (living !== null) await this.#tryAs(living, want, now, found)
+  }
+
+  /** False: it was written by somebody else meanwhile. */
+  async #tryAs(living: Living, want: Want, now: Instant, found: Found): Promise<boolean> {
     const { task } = living
     if (this.#isDue(task, now)) {
       this.#addDue(living, want, found)
-      return
+      return true
     }
     if (task.status !== 'pending') {
       this.#contention = Math.min(10, this.#contention + 1)
-      return
+      return true
     }
-    if (task.availableAt > now) return
+    if (task.availableAt > now) return true
     const token = `${want.op}.${++found.tokens}`
     const change = claim(task, { token, workerId: want.workerId, leaseTtl: want.leaseTtl, now })
     try {
       const leased = await this.#tasks.write(living, applyChange(task, change))
       if (leased === null) {
         this.#contention = Math.min(10, this.#contention + 1)
-        return
+        return false
       }
       this.#contention *= 0.9
       this.#tasks.held.set(leased)
@@ -125,6 +133,7 @@ export class Looker {
       found.unclear = error
       void this.#giveBack(task.id, token)
     }
+    return true
   }
 
   /** Whether the lease was written is not known. If it was, nobody knows that he holds it: so it is given back. */

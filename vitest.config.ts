@@ -1,4 +1,8 @@
+import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+
+/** Every SQLite store starts a thread, every crash test many processes: what they compile, they compile once. */
+process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url))
 
 const ON_SERVERS = ['test/servers/**/*.test.ts', 'test/postgres/**/*.test.ts']
 /** Through the doors: the programs as a user runs them, from dist. */

@@ -1,0 +1,109 @@
+/** Is this still the store that we connected to? Asked after every new connection, and now and then in between. */
+import { randomUUID } from 'node:crypto'
+import { HoldfastError } from '../../core/errors.ts'
+import { IDENTITY } from '../kv/names.ts'
+import type { Connected } from './connection.ts'
+import { isNotFound, isStreamNotFound, isWrongSequence } from './errors.ts'
+import type { Subjects } from './subjects.ts'
+
+interface Identity {
+  readonly identity: string
+  readonly version: number
+}
+
+const VERSION = 1
+const EVERY = 5_000
+/** A server that has just come back may not know its streams yet. */
+const RECOVERY = 15_000
+
+export class IdentityGuard {
+  readonly #connected: Connected
+  readonly #subjects: Subjects
+  #expected: string | null = null
+  #checkedAt = Number.NEGATIVE_INFINITY
+  #missingSince: number | null = null
+  #checking: Promise<void> | null = null
+  #broken: HoldfastError | null = null
+
+  constructor(connected: Connected, subjects: Subjects) {
+    this.#connected = connected
+    this.#subjects = subjects
+    void this.#watchConnection()
+  }
+
+  async #watchConnection(): Promise<void> {
+    for await (const { type } of this.#connected.nc.status())
+      if (type === 'reconnect') this.#checkedAt = Number.NEGATIVE_INFINITY
+  }
+
+  /** Makes the identity of a new store; of an old one remembers it. */
+  async expect(mayMake: boolean): Promise<void> {
+    const found = await this.#read()
+    if (found === null && !mayMake)
+      throw new HoldfastError(
+        'STORE_CORRUPT',
+        `bucket ${this.#subjects.bucket} has no ${IDENTITY}: it is not Holdfast's`,
+      )
+    const made = found ?? (await this.#make())
+    if (made.version > VERSION)
+      throw new HoldfastError('SCHEMA_NEWER', `bucket ${this.#subjects.bucket} has version ${made.version}`, {
+        found: made.version,
+        known: VERSION,
+      })
+    this.#expected = made.identity
+    this.#checkedAt = performance.now()
+  }
+
+  async #make(): Promise<Identity> {
+    const made: Identity = { identity: randomUUID(), version: VERSION }
+    try {
+      const expect = { lastSubjectSequence: 0 }
+      await this.#connected.js.publish(this.#subjects.ofKey(IDENTITY), JSON.stringify(made), { expect })
+      return made
+    } catch (error) {
+      if (!isWrongSequence(error)) throw error
+      return (await this.#read())!
+    }
+  }
+
+  async #read(): Promise<Identity | null> {
+    try {
+      const query = { last_by_subj: this.#subjects.ofKey(IDENTITY) }
+      const message = await this.#connected.jsm.streams.getMessage(this.#subjects.truth, query)
+      return message === null ? null : message.json<Identity>()
+    } catch (error) {
+      if (isNotFound(error)) return null
+      throw error
+    }
+  }
+
+  check = async (): Promise<void> => {
+    if (this.#broken !== null) throw this.#broken
+    if (this.#expected === null || performance.now() - this.#checkedAt < EVERY) return
+    this.#checking ??= this.#check().finally(() => {
+      this.#checking = null
+    })
+    await this.#checking
+  }
+
+  async #check(): Promise<void> {
+    const found = await this.#read().catch((error: unknown) => {
+      if (!isStreamNotFound(error) || this.#isRecovering()) throw error
+      return null
+    })
+    if (found?.identity !== this.#expected) {
+      this.#broken = new HoldfastError(
+        'STORE_IDENTITY_CHANGED',
+        `bucket ${this.#subjects.bucket} ${found === null ? 'has vanished' : 'is now another Holdfast store'}`,
+      )
+      throw this.#broken
+    }
+    this.#missingSince = null
+    this.#checkedAt = performance.now()
+  }
+
+  #isRecovering(): boolean {
+    this.#missingSince ??= performance.now()
+    return performance.now() - this.#missingSince < RECOVERY
+  }
+}

@@ -1,0 +1,99 @@
+/** A store on NATS JetStream: the truth in a KV bucket, work handed out by a doorbell. */
+import type { Instant } from '../../core/task.ts'
+import { unescaped } from '../kv/names.ts'
+import { KvStore } from '../kv/store.ts'
+import type { Inserted, Insertion, InsertOptions, Look, Want } from '../store.ts'
+import { Bells } from './bells.ts'
+import { NatsBucket } from './bucket.ts'
+import { ServerClock } from './clock.ts'
+import { type Connected, connectTo, type NatsConnectionOptions, placeOf } from './connection.ts'
+import { asHoldfastError } from './errors.ts'
+import { IdentityGuard } from './identity.ts'
+import { LaterHints } from './later.ts'
+import { durabilityOf, prepareStreams } from './streams.ts'
+import { Subjects } from './subjects.ts'
+import { BellSurveyor } from './survey.ts'
+
+export interface NatsOptions extends NatsConnectionOptions {
+  /** Make the bucket when there is none. Default false. */
+  readonly create?: boolean
+  /** Copies of a new bucket, 1 to 5. Default 1. */
+  readonly replicas?: number
+  /** Where the server answers /varz: with it the store can tell whether the server syncs every write. */
+  readonly monitor?: string
+  onWarning?(message: string): void
+  onCreated?(): void
+}
+
+const LEASE_TTL = 5_000
+
+/** `nats://host:4222/bucket`; several servers with commas between them. */
+export const openNats = async (url: string, options: NatsOptions = {}): Promise<NatsStore> => {
+  const place = placeOf(url)
+  const connected = await connectTo(place, options)
+  try {
+    const subjects = new Subjects(place.bucket)
+    const replicas = options.replicas ?? place.replicas
+    const made = await prepareStreams(connected, subjects, { create: options.create ?? false, replicas })
+    const guard = new IdentityGuard(connected, subjects)
+    await guard.expect(options.create ?? false)
+    if (made.isNew) options.onCreated?.()
+    const durability = await durabilityOf(made.replicas, options.monitor ?? place.monitor)
+    if (!durability.isStrong)
+      options.onWarning?.(
+        `durability is weak (${durability.why}): a power cut can lose up to two minutes of what was acknowledged`,
+      )
+    const clock = new ServerClock(connected, subjects)
+    await clock.ask()
+    return new NatsStore(connected, subjects, { address: place.address, clock, guard })
+  } catch (error) {
+    await connected.nc.close()
+    throw asHoldfastError(error, place.address)
+  }
+}
+
+export class NatsStore extends KvStore {
+  readonly #clock: ServerClock
+  readonly #bells: Bells
+
+  constructor(
+    connected: Connected,
+    subjects: Subjects,
+    parts: { readonly address: string; readonly clock: ServerClock; readonly guard: IdentityGuard },
+  ) {
+    const { clock } = parts
+    const bells = new Bells(connected, subjects)
+    const later = new LaterHints(connected, subjects)
+    super(new NatsBucket(connected, subjects, parts.address, { bells, later, clock, guard: parts.guard.check }), {
+      capabilities: ['durable'],
+      leaseTtl: LEASE_TTL,
+      surveyor: (memory, isTaken) => new BellSurveyor(bells, later, memory, isTaken),
+    })
+    this.#clock = clock
+    this.#bells = bells
+  }
+
+  override insert(insertions: readonly Insertion[], options: InsertOptions): Promise<Inserted[]> {
+    this.#see(options.now)
+    return super.insert(insertions, options)
+  }
+
+  override claim(want: Want): Promise<Look> {
+    this.#see(want.now)
+    return super.claim(want)
+  }
+
+  /** A hint that is not due at the caller's time waits for later, also when that is not the server's. */
+  #see(now: Instant | null): void {
+    this.#clock.see(now)
+  }
+
+  override wake(listener: (queues: readonly string[] | null) => void): () => void {
+    const off = super.wake(listener)
+    const deaf = this.#bells.kinds.listen((queues) => listener(queues.map(unescaped)))
+    return () => {
+      off()
+      deaf()
+    }
+  }
+}

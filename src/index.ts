@@ -53,6 +53,7 @@ export { type DefineOptions, defineTask, type SubmitDefaults, type TaskDefinitio
 export type { MoveEvent } from './runtime/events.ts'
 export type { Explanation } from './runtime/explain.ts'
 export type { FollowOptions, TaskChange } from './runtime/following.ts'
+export type { ImportOptions, ImportReport, OpenLines } from './runtime/importing.ts'
 export type { Count, ListOptions, QueueStats, TaskPage, TaskQuery } from './runtime/inspect.ts'
 export type { TaskLease } from './runtime/lease.ts'
 export { type Logger, silentLogger, stderrLogger } from './runtime/logger.ts'

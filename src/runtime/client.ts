@@ -14,7 +14,9 @@ import type { MoveEvent } from './events.ts'
 import { examine } from './examination.ts'
 import { type Explanation, explain } from './explain.ts'
 import { Firing } from './firing.ts'
+import { exportLines } from './exporting.ts'
 import { type FollowOptions, follow, type TaskChange } from './following.ts'
+import { type ImportOptions, type ImportReport, importLines, type OpenLines } from './importing.ts'
 import {
   type Count,
   countTasks,
@@ -273,6 +275,19 @@ export class Client {
    */
   async moveTo(other: Client, options: MoveOptions = {}): Promise<MoveReport> {
     return moveBetween(this.#open(), other.#open(), options)
+  }
+
+  /** Everything, or the tasks that match, as lines of JSON: the first says what it is, the last how much it was. */
+  export(query: TaskQuery = {}): AsyncGenerator<string, void, undefined> {
+    return exportLines(this.#open(), query)
+  }
+
+  /**
+   * What `export` wrote. `open` gives its lines from the beginning, twice: INVALID_EXPORT before anything is written. What
+   * is here already stays as it is, so the same file may be imported again.
+   */
+  async import(open: OpenLines, options: ImportOptions = {}): Promise<ImportReport> {
+    return importLines(this.#open(), open, options)
   }
 
   // ── driving tasks by hand ────────────────────────────────────────────────────────────────────────────────────

@@ -1,0 +1,325 @@
+/**
+ * Records as lines of JSON, and back: the format of export and import. Instants are ISO 8601, payloads are JSON values; what
+ * goes out comes in field for field. docs/moving.md tells what each line means.
+ */
+import { HoldfastError } from './errors.ts'
+import type { KeyRecord } from './idempotency.ts'
+import { release } from './machine.ts'
+import type { ScheduleRecord } from './schedule.ts'
+import { checkId, checkName } from './submission.ts'
+import { applyChange, type Instant, STATUSES, type TaskRecord } from './task.ts'
+
+export const EXPORT_VERSION = 1
+
+/** How many lines there are of each kind; the last line of a file says so. */
+export interface ExportCounts {
+  readonly queues: number
+  readonly pauses: number
+  readonly tasks: number
+  /** Those that stand for no task any more; the others travel with their tasks. */
+  readonly keys: number
+  readonly schedules: number
+}
+
+export interface ExportHeader {
+  readonly holdfast: 'export'
+  readonly version: number
+  /** The address it came from. */
+  readonly source: string
+  readonly at: string
+  /** Only some of the tasks, and nothing else. */
+  readonly filtered: boolean
+}
+
+export interface PortablePause {
+  readonly queue: string
+  readonly at: string
+  readonly by: string
+  readonly reason?: string
+}
+
+export type ExportLine =
+  | { readonly kind: 'queue'; readonly queue: string }
+  | { readonly kind: 'pause'; readonly pause: PortablePause }
+  | { readonly kind: 'task'; readonly task: TaskRecord; readonly key: KeyRecord | null }
+  | { readonly kind: 'key'; readonly key: KeyRecord }
+  | { readonly kind: 'schedule'; readonly schedule: ScheduleRecord }
+
+type Json = Record<string, unknown>
+
+const TASK_INSTANTS =
+  'availableAt expiresAt expiredAt cancelRequestedAt createdAt updatedAt startedAt completedAt'.split(' ')
+const ENTRY_INSTANTS = 'at availableAt expiresAt expiredAt'.split(' ')
+
+// ── out ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export const printLine = (line: ExportLine): string => {
+  switch (line.kind) {
+    case 'queue':
+      return JSON.stringify({ queue: line.queue })
+    case 'pause':
+      return JSON.stringify({ pause: line.pause })
+    case 'task':
+      return JSON.stringify({ task: outTask(line.task), ...(line.key === null ? null : { key: outKey(line.key) }) })
+    case 'key':
+      return JSON.stringify({ key: outKey(line.key) })
+    case 'schedule':
+      return JSON.stringify({ schedule: outSchedule(line.schedule) })
+  }
+}
+
+const outTask = ({ input, output, progress, mark: _, ...task }: TaskRecord): Json => ({
+  ...isoAt(task, TASK_INSTANTS),
+  ...outPayload('input', input, task.encoding),
+  // Left out: there is none. null is a value.
+  ...(output === null ? null : outPayload('output', output, task.outputEncoding)),
+  ...(progress === null ? null : outPayload('progress', progress, 'json')),
+  lease: task.lease && isoAt(task.lease, ['claimedAt', 'expiresAt']),
+  lastError: task.lastError && isoAt(task.lastError, ['at']),
+  history: task.history.map((entry) => isoAt(entry, ENTRY_INSTANTS)),
+})
+
+const outKey = (key: KeyRecord): Json => isoAt(key, ['expiresAt'])
+
+const SCHEDULE_INSTANTS = ['origin', 'cursor', 'createdAt', 'updatedAt']
+
+const outSchedule = ({ input, firing, lastSkipped, moved: _, ...schedule }: ScheduleRecord): Json => ({
+  ...isoAt(schedule, SCHEDULE_INSTANTS),
+  ...outPayload('input', input, schedule.encoding),
+  firing: firing && { ...isoAt(firing, ['at']), slots: firing.slots.map(iso) },
+  lastSkipped: lastSkipped && isoAt(lastSkipped, ['slot']),
+})
+
+/** As a value, unless another writing of it would come back: then as the text that it is. */
+const outPayload = (name: string, text: string, encoding: string): Json => {
+  if (encoding !== 'json') return { [name]: text }
+  const value = parsed(text)
+  return value !== undefined && JSON.stringify(value.value) === text
+    ? { [name]: value.value }
+    : { [`${name}Text`]: text }
+}
+
+const parsed = (text: string): { readonly value: unknown } | undefined => {
+  try {
+    return { value: JSON.parse(text) }
+  } catch {
+    return undefined
+  }
+}
+
+const iso = (at: Instant): string => new Date(at).toISOString()
+
+const isoAt = (record: object, names: readonly string[]): Json => {
+  const shown: Json = { ...record }
+  for (const name of names) if (typeof shown[name] === 'number') shown[name] = iso(shown[name])
+  return shown
+}
+
+// ── in ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What a line says; the first and the last of a file come as they are. Throws INVALID_EXPORT with the number of the line. */
+export const readLine = (text: string, n: number): ExportLine | ExportHeader | { readonly end: ExportCounts } => {
+  try {
+    const line = object(parsed(text)?.value, 'it')
+    if ('holdfast' in line) return readHeader(line)
+    if ('end' in line) return { end: object(line['end'], 'end') as unknown as ExportCounts }
+    if ('task' in line) {
+      const task = inTask(object(line['task'], 'task'))
+      return { kind: 'task', task, key: 'key' in line ? inKey(object(line['key'], 'key')) : null }
+    }
+    if ('key' in line) return { kind: 'key', key: inKey(object(line['key'], 'key')) }
+    if ('schedule' in line) return { kind: 'schedule', schedule: inSchedule(object(line['schedule'], 'schedule')) }
+    if ('queue' in line) return { kind: 'queue', queue: checkName(line['queue'] as string, 'queue') }
+    if ('pause' in line) return { kind: 'pause', pause: inPause(object(line['pause'], 'pause')) }
+    throw wrong('it', 'is no line of an export')
+  } catch (error) {
+    const why = error instanceof HoldfastError || error instanceof RangeError ? error.message : String(error)
+    throw new HoldfastError('INVALID_EXPORT', `line ${n}: ${why}`, { line: n }, error)
+  }
+}
+
+const readHeader = (line: Json): ExportHeader => {
+  if (line['holdfast'] !== 'export') throw wrong('holdfast', 'is not an export')
+  if (line['version'] !== EXPORT_VERSION)
+    throw wrong('version', `is ${String(line['version'])}; this release reads version ${EXPORT_VERSION}`)
+  return line as unknown as ExportHeader
+}
+
+const inTask = (given: Json): TaskRecord => {
+  const { inputText, outputText, progressText, input: _, output: __, progress: ___, ...fields } = given
+  const encoding = oneOf(given['encoding'], 'encoding', ['json', 'base64'])
+  const outputEncoding = oneOf(given['outputEncoding'], 'outputEncoding', ['json', 'base64'])
+  const task = {
+    ...msAt(fields, TASK_INSTANTS, 'task'),
+    input: inPayload(given, 'input', inputText, encoding),
+    output: 'output' in given || 'outputText' in given ? inPayload(given, 'output', outputText, outputEncoding) : null,
+    progress:
+      'progress' in given || 'progressText' in given ? inPayload(given, 'progress', progressText, 'json') : null,
+    lease: given['lease'] && msAt(object(given['lease'], 'lease'), ['claimedAt', 'expiresAt'], 'lease'),
+    lastError: given['lastError'] && msAt(object(given['lastError'], 'lastError'), ['at'], 'lastError'),
+    history: array(given['history'], 'history').map((entry) =>
+      msAt(object(entry, 'history'), ENTRY_INSTANTS, 'history'),
+    ),
+  }
+  for (const [name, isRight] of TASK_CHECKS)
+    if (!isRight(task[name as keyof typeof task]))
+      throw wrong(`task.${name}`, `cannot be ${shown(task[name as keyof typeof task])}`)
+  for (const name of Object.keys(task)) if (!TASK_FIELDS.has(name)) throw wrong(`task.${name}`, 'is no field of a task')
+  const record = task as unknown as TaskRecord
+  checkId(record.id)
+  checkName(record.queue, 'queue')
+  checkName(record.type, 'type')
+  if ((record.status === 'running') !== (record.lease !== null))
+    throw wrong('task.lease', `does not go with ${record.status}`)
+  return record
+}
+
+type Check = (value: unknown) => boolean
+
+const text: Check = (value) => typeof value === 'string'
+const whole: Check = (value) => Number.isSafeInteger(value)
+const count: Check = (value) => whole(value) && (value as number) >= 0
+const maybe =
+  (check: Check): Check =>
+  (value) =>
+    value === null || check(value)
+const record: Check = (value) => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const TASK_CHECKS: readonly (readonly [keyof TaskRecord, Check])[] = [
+  ['id', text],
+  ['queue', text],
+  ['type', text],
+  ['status', (value) => STATUSES.includes(value as never)],
+  ['priority', whole],
+  ['availableAt', whole],
+  ['expiresAt', maybe(whole)],
+  ['expiredAt', maybe(whole)],
+  ['idempotencyKey', maybe(text)],
+  ['attempts', count],
+  ['retryCount', count],
+  ['maxRetries', maybe(count)],
+  ['rescheduleCount', count],
+  ['maxReschedules', maybe(count)],
+  ['replayCount', count],
+  ['replayedAs', maybe(text)],
+  ['replayOf', maybe(text)],
+  ['retryPolicy', maybe(record)],
+  ['timeout', maybe(count)],
+  ['lease', maybe(record)],
+  ['cancelRequestedAt', maybe(whole)],
+  ['lastError', maybe(record)],
+  ['createdAt', whole],
+  ['updatedAt', whole],
+  ['startedAt', maybe(whole)],
+  ['completedAt', maybe(whole)],
+  ['archivedFrom', maybe((value) => STATUSES.includes(value as never))],
+  ['scheduleId', maybe(text)],
+  ['tags', maybe((value) => record(value) && Object.values(value as object).every(text))],
+  ['revision', (value) => count(value) && value !== 0],
+  [
+    'history',
+    (value) =>
+      (value as readonly Json[]).every(({ n, at, move, op }) => whole(n) && whole(at) && text(move) && text(op)),
+  ],
+]
+
+const TASK_FIELDS: ReadonlySet<string> = new Set([
+  ...TASK_CHECKS.map(([name]) => name),
+  'input',
+  'output',
+  'progress',
+  'encoding',
+  'outputEncoding',
+])
+
+const inKey = (given: Json): KeyRecord => {
+  const key = msAt(given, ['expiresAt'], 'key')
+  const isRight = text(key['key']) && text(key['taskId']) && text(key['hash']) && whole(key['expiresAt'])
+  if (!isRight || key['key'] === '' || typeof key['exact'] !== 'boolean')
+    throw wrong('key', 'has a field that is not right')
+  checkId(key['taskId'] as string)
+  return key as unknown as KeyRecord
+}
+
+const inSchedule = (given: Json): ScheduleRecord => {
+  const { inputText, input: _, ...fields } = given
+  const { firing, lastSkipped } = given
+  const encoding = oneOf(given['encoding'], 'encoding', ['json', 'base64'])
+  const fires = firing === null ? null : msAt(object(firing, 'firing'), ['at'], 'firing')
+  const schedule = {
+    ...msAt(fields, SCHEDULE_INSTANTS, 'schedule'),
+    input: inPayload(given, 'input', inputText, encoding),
+    firing: fires && { ...fires, slots: array(fires['slots'], 'slots').map((slot) => ms(slot, 'slots')) },
+    lastSkipped: lastSkipped && msAt(object(lastSkipped, 'lastSkipped'), ['slot'], 'lastSkipped'),
+  } as unknown as ScheduleRecord
+  checkName(schedule.id, 'id')
+  checkName(schedule.type, 'type')
+  const isTimed = text(schedule.cron) ? text(schedule.timezone) : whole(schedule.every) && text(schedule.mode)
+  if (
+    !isTimed ||
+    !text(schedule.incarnation) ||
+    !whole(schedule.cursor) ||
+    !whole(schedule.origin) ||
+    !record(schedule.options)
+  )
+    throw wrong('schedule', 'has a field that is not right')
+  return schedule
+}
+
+const inPause = (pause: Json): PortablePause => {
+  checkName(pause['queue'] as string, 'queue')
+  if (!text(pause['at']) || !text(pause['by'])) throw wrong('pause', 'has a field that is not right')
+  return pause as unknown as PortablePause
+}
+
+const inPayload = (given: Json, name: string, asText: unknown, encoding: string): string => {
+  if (typeof asText === 'string') return asText
+  const value = given[name]
+  if (value === undefined) throw wrong(`task.${name}`, 'is missing')
+  if (encoding === 'json') return JSON.stringify(value)
+  if (typeof value !== 'string') throw wrong(`task.${name}`, 'must be base64')
+  return value
+}
+
+const msAt = (given: Json, names: readonly string[], what: string): Json => {
+  const read: Json = { ...given }
+  for (const name of names) if (typeof read[name] === 'string') read[name] = ms(read[name], `${what}.${name}`)
+  return read
+}
+
+const ms = (value: unknown, what: string): Instant => {
+  const at = typeof value === 'string' ? Date.parse(value) : Number.NaN
+  if (Number.isNaN(at)) throw wrong(what, `cannot be ${shown(value)}`)
+  return at
+}
+
+const object = (value: unknown, what: string): Json => {
+  if (record(value)) return value as Json
+  throw wrong(what, 'is not a JSON object')
+}
+
+const array = (value: unknown, what: string): readonly unknown[] => {
+  if (Array.isArray(value)) return value
+  throw wrong(what, 'is not a list')
+}
+
+const oneOf = (value: unknown, what: string, words: readonly string[]): string => {
+  if (words.includes(value as string)) return value as string
+  throw wrong(what, `cannot be ${shown(value)}`)
+}
+
+const shown = (value: unknown): string => (JSON.stringify(value) ?? 'undefined').slice(0, 60)
+
+const wrong = (what: string, why: string): HoldfastError => new HoldfastError('INVALID_EXPORT', `${what} ${why}`)
+
+// ── what is made of it ───────────────────────────────────────────────────────────────────────────────────────────
+
+/**
+ * A task that was running when it was exported has no worker here: it is pending, as if that worker had given it back. Its
+ * next claim has a higher fence. No counter moves: nobody knows how that run ended.
+ */
+export const landed = (task: TaskRecord, by: string, now: Instant): TaskRecord => {
+  if (task.status !== 'running' || task.lease === null) return task
+  const change = release(task, { token: task.lease.token }, now)
+  return applyChange(task, { ...change, entry: { ...change.entry, by, reason: 'it was running when it was exported' } })
+}

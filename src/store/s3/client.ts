@@ -28,8 +28,14 @@ export interface ClientOptions {
   /** After this long without an answer a request is given up, in milliseconds. */
   readonly requestTimeout: number
   /** Told of every request that is sent. */
-  readonly onRequest?: (method: string) => void
+  readonly onRequest?: (kind: RequestKind) => void
 }
+
+/** As they are charged for: deletes of many keys are deletes, lists are lists. */
+export type RequestKind = 'PUT' | 'GET' | 'LIST' | 'DELETE'
+
+const kindOf = ({ method, query = {} }: { readonly method: string; readonly query?: object }): RequestKind =>
+  method === 'GET' && 'list-type' in query ? 'LIST' : method === 'PUT' || method === 'GET' ? method : 'DELETE'
 
 const CONNECT_TIMEOUT = 3_000
 const SOCKETS = 80
@@ -58,7 +64,7 @@ export const makeClient = (driver: Driver, place: S3Place, clock: ServerClock, o
   client.middlewareStack.add(
     (next) => async (args) => {
       const askedAt = performance.now()
-      options.onRequest?.((args.request as { method: string }).method)
+      options.onRequest?.(kindOf(args.request as Parameters<typeof kindOf>[0]))
       const answer = await next(args)
       const { headers } = answer.response as { headers?: Record<string, string> }
       clock.heard(headers?.['date'], askedAt, performance.now())

@@ -6,7 +6,7 @@ import { SteadyKeyValue } from '../kv/steady.ts'
 import { KvStore } from '../kv/store.ts'
 import type { Store } from '../store.ts'
 import { parseAddress, type S3Place } from './address.ts'
-import { loadDriver } from './client.ts'
+import { loadDriver, type RequestKind } from './client.ts'
 import { checkIdentity, openIdentity } from './identity.ts'
 import { S3KeyValue } from './key-value.ts'
 import { proveConditions } from './proof.ts'
@@ -18,8 +18,8 @@ export interface S3Options {
   readonly credentials?: S3ClientConfig['credentials']
   /** After this long without an answer a request is given up. Default 10 s. */
   readonly requestTimeout?: Duration
-  /** Told of every request: its method. */
-  readonly onRequest?: (method: string) => void
+  /** Told of every request that is sent: what you are charged for. */
+  readonly onRequest?: (kind: RequestKind) => void
   readonly onCreated?: () => void
 }
 

@@ -12,6 +12,7 @@ import { StoreTime } from './runtime/store-time.ts'
 import type { Store } from './store/store.ts'
 
 type PostgresOptions = import('./store/postgres/store.ts').PostgresOptions
+type NatsOptions = import('./store/nats/store.ts').NatsOptions
 type S3Options = import('./store/s3/store.ts').S3Options
 
 export interface ConnectOptions {
@@ -27,6 +28,8 @@ export interface ConnectOptions {
   readonly postgres?: Omit<PostgresOptions, 'create'>
   /** For s3:// addresses. */
   readonly s3?: Omit<S3Options, 'create'>
+  /** For nats:// and tls:// addresses. */
+  readonly nats?: Omit<NatsOptions, 'create'>
   readonly logger?: Logger
   /** For tests: time and chance as arguments. */
   readonly clock?: Clock
@@ -35,7 +38,7 @@ export interface ConnectOptions {
 
 export const DEFAULT_ADDRESS = 'sqlite:./holdfast.db'
 
-/** `sqlite:./file.db`, `postgres://…`, `s3://bucket/prefix`, `memory:`, or a Store of your own. The address may also come from HOLDFAST_URL. */
+/** `sqlite:./file.db`, `postgres://…`, `s3://bucket/prefix`, `nats://host/bucket`, `memory:`, or a Store of your own. The address may also come from HOLDFAST_URL. */
 export const connect = async (
   address: string | Store = process.env['HOLDFAST_URL'] || DEFAULT_ADDRESS,
   options: ConnectOptions = {},
@@ -83,10 +86,20 @@ const openStore = async (address: string, options: ConnectOptions, logger: Logge
         create: options.create ?? false,
       })
     }
+    case 'nats':
+    case 'tls': {
+      const { openNats } = await import('./store/nats/store.ts')
+      return openNats(address, {
+        onWarning: (message) => logger.warn(message),
+        onCreated: () => logger.info('made a new store on that server'),
+        ...options.nats,
+        create: options.create ?? false,
+      })
+    }
     default:
       throw new HoldfastError(
         'INVALID_OPTION',
-        `'${address}' is not the address of a store: write sqlite:./holdfast.db, postgres://…, s3://bucket/prefix or memory:`,
+        `'${address}' is not the address of a store: write sqlite:./holdfast.db, postgres://…, s3://bucket/prefix, nats://host/bucket or memory:`,
         { field: 'url' },
       )
   }

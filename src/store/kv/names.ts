@@ -33,7 +33,7 @@ const escaped = (text: string): string =>
     [...Buffer.from(character)].map((byte) => `=${byte.toString(16).padStart(2, '0')}`).join(''),
   )
 
-const unescaped = (text: string): string =>
+export const unescaped = (text: string): string =>
   Buffer.from(
     text.replace(/=([0-9a-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))),
     'latin1',

@@ -7,6 +7,10 @@ import { HoldfastError } from '../../core/errors.ts'
 const DEADLINE = 5_000
 /** No further message within this time: what came is what there is. */
 const PATIENCE = 1_000
+/** In nanoseconds: how long 2.9 may wait for a message. Told so, it hardly ever forgets to answer that there is none. */
+const OLD_EXPIRY = 20_000_000
+/** After this long it has forgotten. */
+const OLD_DEADLINE = 200
 /** Of an answer without a message: nobody is there, or not any more. */
 const GONE: readonly number[] = [503, 409]
 
@@ -18,6 +22,7 @@ export interface Pulled {
 
 export const pull = (nc: NatsConnection, stream: string, consumer: string, batch: number): Promise<Pulled> =>
   new Promise((done, failed) => {
+    const isOld = nc.info?.version.startsWith('2.9.') ?? false
     const messages: Msg[] = []
     const inbox = `_INBOX.${randomUUID()}`
     const end = (isGone: boolean): void => {
@@ -36,12 +41,17 @@ export const pull = (nc: NatsConnection, stream: string, consumer: string, batch
         timer = setTimeout(() => end(false), PATIENCE)
       }
     }
-    const subscription = nc.subscribe(inbox, { callback: heard })
-    let timer = setTimeout(() => {
+    const fail = (): void => {
       subscription.unsubscribe()
       failed(new HoldfastError('STORE_UNAVAILABLE', `no answer from ${stream} within ${DEADLINE} ms`))
-    }, DEADLINE)
-    nc.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`, JSON.stringify({ batch, no_wait: true }), {
-      reply: inbox,
-    })
+    }
+    const silence = (): void => {
+      timer = setTimeout(fail, DEADLINE)
+      // It is there, so it had nothing to say.
+      nc.flush().then(() => end(false), fail)
+    }
+    const subscription = nc.subscribe(inbox, { callback: heard })
+    let timer = isOld ? setTimeout(silence, OLD_DEADLINE) : setTimeout(fail, DEADLINE)
+    const request = { batch, no_wait: true, ...(isOld ? { expires: OLD_EXPIRY } : null) }
+    nc.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`, JSON.stringify(request), { reply: inbox })
   })

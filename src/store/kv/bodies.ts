@@ -57,7 +57,11 @@ export interface KeyBody {
   readonly sealedAt: Instant | null
 }
 
-export const newNonce = (): string => randomBytes(9).toString('base64url')
+const ofThisProcess = randomBytes(9).toString('base64url')
+let nonces = 0
+
+/** Never the same twice, here or elsewhere. Chance for each would cost more than the write that it is for. */
+export const newNonce = (): string => `${ofThisProcess}${(++nonces).toString(36)}`
 
 export const hashOf = (text: string): string => createHash('sha256').update(text).digest('base64url')
 

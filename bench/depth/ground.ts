@@ -100,13 +100,15 @@ const onPostgres = async (): Promise<Ground> => {
 }
 
 const explained = async (url: string): Promise<string> => {
-  const { claimStatements, claimValues } = await loadClaim()
+  const { claimOfOneType, claimValues } = await loadClaim()
   const want = { queue: 'default', types: [HANDLED], limit: 100, workerId: 'w', op: 'op', leaseTtl: 5_000 }
   return onServer(url, async (client) => {
     await client.query('begin')
+    // As the function has it.
+    await client.query('set local enable_bitmapscan = off; set local enable_seqscan = off; set local jit = off')
     const { rows } = await client.query<{ 'QUERY PLAN': string }>(
-      `explain (analyze, buffers, wal) ${claimStatements('holdfast').one}`,
-      claimValues({ ...want, dueLimit: 0, now: null }, null) as unknown[],
+      `explain (analyze, buffers, wal) ${claimOfOneType('holdfast')}`,
+      claimValues({ ...want, dueLimit: 0, now: null }) as unknown[],
     )
     await client.query('rollback')
     return rows.map((row) => row['QUERY PLAN']).join('\n')

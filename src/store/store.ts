@@ -50,7 +50,10 @@ export interface Look {
   readonly leased: readonly TaskRecord[]
   /** For the machine to decide about: running tasks whose lease has lapsed, pending ones that have expired. Without history. */
   readonly due: readonly TaskRecord[]
-  /** The next instant at which looking is worth while without a wake-up; null: none is known. Only meaningful when nothing is left to lease. */
+  /**
+   * The next instant at which looking is worth while without a wake-up; null: none is known. Only meaningful when nothing is
+   * left to lease; a look that leased something may say now, for the next one to find out.
+   */
   readonly next: Instant | null
 }
 

@@ -144,7 +144,7 @@ export class Model {
     )
   }
 
-  /** Later than the first instant at which something is to be done would be too late. */
+  /** Later than the first instant at which something is to be done would be too late; at once never is. */
   #looksAgain({ queue, now }: Want, waiting: readonly TaskRecord[], next: Instant | null): void {
     const instants = waiting.filter(({ availableAt }) => availableAt > now!).map(({ availableAt }) => availableAt)
     for (const task of this.tasks.values()) {
@@ -153,7 +153,7 @@ export class Model {
       if (task.status === 'pending' && task.expiresAt !== null) instants.push(task.expiresAt)
     }
     if (instants.length > 0)
-      assert.ok(next !== null && next <= Math.min(...instants), `the next look at ${next} is too late`)
+      assert.ok(next !== null && next <= Math.max(now!, Math.min(...instants)), `the next look at ${next} is too late`)
   }
 }
 

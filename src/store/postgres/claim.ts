@@ -3,7 +3,6 @@
  * all the time lives in functions, which keep their plan and bring their own settings: planning a claim anew took three times as
  * long as claiming one task, and behind PgBouncer or in a pool of the caller's neither settings nor prepared statements are ours.
  */
-import type { Instant } from '../../core/task.ts'
 import { CLAIMED_NUMBERS, CLAIMED_TEXTS } from '../sql/claimed.ts'
 import { COLUMNS } from '../sql/rows.ts'
 import type { Want } from '../store.ts'
@@ -109,11 +108,14 @@ const kept = (signature: string, returns: string, body: string): string => `
     return query ${body};
   end $holdfast$;`
 
+/** What `claim_of_one_type` does, for whoever wants to see its plan. */
+export const claimOfOneType = (schema: string): string => lease(schema, THESE_TYPES, lockWalking(schema))
+
 const LOOKED_FOR = '(at bigint, queue text, types text[], amount integer, op text, worker text, ttl bigint, entry text)'
 
 /** Part of the schema: a change here is a migration. */
 export const claimFunctions = (schema: string): string => `
-  ${kept(`${schema}.claim_of_one_type${LOOKED_FOR}`, `table (${CLAIMED})`, lease(schema, THESE_TYPES, lockWalking(schema)))}
+  ${kept(`${schema}.claim_of_one_type${LOOKED_FOR}`, `table (${CLAIMED})`, claimOfOneType(schema))}
   ${kept(`${schema}.claim_of_types${LOOKED_FOR}`, `table (${CLAIMED})`, lease(schema, theseOrAllTypes(schema), mergeThenLock(schema)))}
   ${kept(`${schema}.next_look(at bigint, queue text, types text[])`, 'setof bigint', next(schema))}`
 
@@ -136,7 +138,7 @@ export const claimStatements = (schema: string): ClaimStatements => ({
   next: `select * from ${schema}.next_look($1, $2, $3)`,
 })
 
-export const claimValues = ({ queue, types, limit, workerId, op, leaseTtl }: Want, now: Instant | null): Value[] => [
+export const claimValues = ({ queue, types, limit, workerId, op, leaseTtl, now }: Want): Value[] => [
   now,
   queue,
   types,

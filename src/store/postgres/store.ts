@@ -94,7 +94,7 @@ interface Opened {
   readonly listen: boolean
 }
 
-/** Overdue tasks are asked for with every look that found too little, and otherwise this often. */
+/** Overdue tasks are asked for with every look, but while looks are full only this often. */
 const DUE_EVERY = 250
 const SWEEP_EVERY = 60_000
 
@@ -115,6 +115,8 @@ class PostgresStore implements Store {
   readonly #wake: Wake
   readonly #settled = new Settled()
   #dueAskedAt = Number.NEGATIVE_INFINITY
+  /** The last look leased all that it asked for. */
+  #isFull = false
   #sweptAt = performance.now()
 
   constructor({ connections, schema, identity, place, manners, listen }: Opened) {
@@ -175,25 +177,26 @@ class PostgresStore implements Store {
   }
 
   async claim(want: Want): Promise<Look> {
-    const { queue, workerId, op, leaseTtl, limit, now } = want
-    const rows =
-      limit === 0
-        ? []
-        : await this.#query(
-            want.types?.length === 1 ? this.#statements.one : this.#statements.many,
-            claimValues(want, now),
-          )
-    // Row: the clock, then the claimed row.
-    const leased = rows
-      .map(([at, ...row]) => decodeClaimed(row as Row, { queue, workerId, op, leaseTtl, now: at as number }))
-      .sort(inTurn)
-    const isShort = leased.length < limit || limit === 0
-    const [due, next] = await Promise.all([this.#due(want, isShort), isShort ? this.#next(want) : null])
-    return { leased, due, next }
+    const [leased, due] = await Promise.all([this.#lease(want), this.#due(want)])
+    this.#isFull = leased.length > 0 && leased.length === want.limit
+    // What was leased is handed over at once: whether there is more, the next look will tell.
+    return { leased, due, next: leased.length > 0 ? leased[0]!.startedAt : await this.#next(want) }
   }
 
-  async #due({ dueLimit, now }: Want, isShort: boolean): Promise<TaskRecord[]> {
-    if (dueLimit === 0 || (!isShort && now === null && performance.now() - this.#dueAskedAt < DUE_EVERY)) return []
+  async #lease(want: Want): Promise<readonly TaskRecord[]> {
+    const { queue, types, limit, workerId, op, leaseTtl } = want
+    if (limit === 0) return []
+    const { one, many } = this.#statements
+    const rows = await this.#query(types?.length === 1 ? one : many, claimValues(want))
+    // Row: the clock, then the claimed row.
+    return rows
+      .map(([at, ...row]) => decodeClaimed(row as Row, { queue, workerId, op, leaseTtl, now: at as number }))
+      .sort(inTurn)
+  }
+
+  async #due({ dueLimit, now }: Want): Promise<TaskRecord[]> {
+    const isTooSoon = this.#isFull && now === null && performance.now() - this.#dueAskedAt < DUE_EVERY
+    if (dueLimit === 0 || isTooSoon) return []
     this.#dueAskedAt = performance.now()
     const rows = await this.#query(this.#statements.due, [now, dueLimit])
     return rows.map((row) => decodeWhole(row as Row))

@@ -56,17 +56,6 @@ onPostgres('opening a store', (url) => {
     expect(await sql(`select value from ${schema}.meta where name = 'schema_version'`)).toEqual([{ value: '99' }])
   })
 
-  test('an older schema is refused where the application may not change it', async () => {
-    const { schema, sql, connect: open } = begin(url)
-    await (await open()).close()
-    // There is no release before the first: something between none and that one.
-    await sql(`update ${schema}.meta set value = '0.5' where name = 'schema_version'`)
-    await expect(openPostgres(url, { schema, migrate: false })).rejects.toMatchObject({
-      code: 'SCHEMA_OLDER',
-      message: expect.stringContaining('holdfast migrate'),
-    })
-  })
-
   test('a schema name that is not a plain one never reaches a statement', async () => {
     for (const schema of ['', 'a"; drop schema public; --', 'Größe', 'a.b', '1a', 'A', 'a'.repeat(64), 'a b', "a'b"])
       await expect(openPostgres(url, { schema, create: true })).rejects.toMatchObject({ code: 'INVALID_OPTION' })

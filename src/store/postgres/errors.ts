@@ -12,6 +12,7 @@ const STATES: readonly (readonly [prefix: string, code: Code])[] = [
   ['25006', 'STORE_READ_ONLY'],
   ['42501', 'STORE_READ_ONLY'],
   ['42P01', 'STORE_NOT_FOUND'],
+  ['42883', 'STORE_NOT_FOUND'],
   ['3F000', 'STORE_NOT_FOUND'],
   ['3D000', 'STORE_NOT_FOUND'],
   ['XX001', 'STORE_CORRUPT'],
@@ -36,7 +37,10 @@ export const asHoldfastError = (error: unknown, address: string): HoldfastError 
   const { message, code } =
     error instanceof Error ? (error as DatabaseError) : { message: String(error), code: undefined }
   const known = codeOf(code, message)
-  const advice = known === 'INVALID_OPTION' ? ': behind PgBouncer in transaction mode connect with prepare: false' : ''
+  const advice =
+    known === 'INVALID_OPTION'
+      ? ': behind PgBouncer in transaction mode connect with prepare: false and listen: false'
+      : ''
   return new HoldfastError(
     known,
     `${address}: ${message}${code === undefined ? '' : ` (${code})`}${advice}`,
@@ -45,7 +49,11 @@ export const asHoldfastError = (error: unknown, address: string): HoldfastError 
   )
 }
 
+/** PgBouncer does not pass on what would stay on a connection. */
+const NOT_PASSED_ON = /unsupported startup parameter/
+
 const codeOf = (code: string | undefined, message: string): Code => {
+  if (NOT_PASSED_ON.test(message)) return 'INVALID_OPTION'
   const known = code === undefined ? undefined : STATES.find(([prefix]) => code.startsWith(prefix))
   if (known !== undefined) return known[1]
   if (/after calling end/.test(message)) return 'STORE_CLOSED'

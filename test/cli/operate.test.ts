@@ -1,9 +1,7 @@
 /** The verbs of whoever runs it at night: dead letters, bulk moves, queues, workers. */
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { OPERATOR_VERBS } from '../../src/cli/operator-verbs.ts'
 import type { Client, SubmitOptions } from '../../src/index.ts'
 import { exitOf, type Folder, LAUNCHER, linesOf, makeFolder, normalised } from './shell.ts'
 
@@ -348,28 +346,5 @@ describe('pause, resume and workers', () => {
     expect(JSON.parse(shown.json.stdout)).toMatchObject([{ id: 'w1', pid: process.pid, beatAt: expect.any(String) }])
     expect(shown.why.stdout).toContain("but no live worker handles 'mail' (1 registered).")
     expect(await folder.run(['workers'])).toMatchObject({ stderr: 'no live workers\n' })
-  })
-})
-
-describe('the examples in the help', () => {
-  const ID = '01a2f7c4-5b1e-7c3d-9f00-2a6d1c0e8b47'
-  // A tail goes on for ever: see tail.test.ts.
-  const examples = OPERATOR_VERBS.filter(({ name }) => name !== 'tail').flatMap(({ examples: lines }) => lines)
-
-  it.each(examples)('%s', async (line) => {
-    const folder = makeFolder()
-    await folder.withClient(async (client) => {
-      await client.submit('work', 1, { id: ID })
-      if (line.includes('cancel')) return
-      await (await client.claim(ID, { workerId: 'w', leaseTtl: '1h' })).complete()
-    })
-    if (line.includes(`replay ${ID}`) || line.includes(`purge ${ID}`))
-      await folder.withClient(async (client) => {
-        await client.delete(ID)
-        await die(client, 'work', new Error('boom'), { id: ID })
-      })
-    if (line.includes('unarchive')) await folder.withClient((client) => client.archive(ID))
-    const command = line.replaceAll(/\bholdfast (?=[a-z])/g, `'${process.execPath}' '${LAUNCHER}' `)
-    await expect(promisify(execFile)('sh', ['-c', command], { cwd: folder.path })).resolves.toBeDefined()
   })
 })

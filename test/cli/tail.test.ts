@@ -2,7 +2,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { describe, expect, it } from 'vitest'
-import { OPERATOR_VERBS } from '../../src/cli/operator-verbs.ts'
 import { exitOf, type Folder, linesOf, makeFolder, normalised } from './shell.ts'
 
 /** From here on nothing is missed. */
@@ -80,19 +79,6 @@ describe('tail', () => {
     child.stdout!.destroy()
     await folder.run(['submit', '-t', 'two', '-i', '1'])
     await folder.run(['submit', '-t', 'three', '-i', '1'])
-    expect(await ended).toBe(0)
-  })
-
-  const examples = OPERATOR_VERBS.find(({ name }) => name === 'tail')!.examples
-
-  it.each(examples)('the example in its help follows: %s', async (line) => {
-    const folder = makeFolder()
-    await folder.run(['submit', '-t', 'one', '-i', '1', '--queue', 'mail'])
-    const child = folder.start(line.split(' ').slice(1))
-    const ended = exitOf(child)
-    if (line.includes('--since')) await linesOf(child).until(/"move":"submit"/)
-    else await isFollowing(child)
-    child.kill('SIGINT')
     expect(await ended).toBe(0)
   })
 

@@ -1,5 +1,6 @@
 /** Keeps held leases alive: one round of renewals every so often. Runs on whatever thread its owner runs on. */
 import type { LeaseBoard } from './lease-board.ts'
+import { type PackedLeases, unpackLeases } from './packed-leases.ts'
 import type { HeldLease, Keeper, KeeperOptions, Renewal, Renewed } from './store.ts'
 
 /** The little that a keeper needs of the world around it. */
@@ -21,6 +22,8 @@ export class LeaseKeeper implements Keeper {
   readonly #board: LeaseBoard
   readonly #host: KeeperHost
   readonly #held = new Map<number, HeldLease>()
+  /** Not yet looked at. */
+  #packed: PackedLeases[] = []
   #stop: (() => void) | null = null
   #dueAt = Number.POSITIVE_INFINITY
   #closed = false
@@ -36,7 +39,14 @@ export class LeaseKeeper implements Keeper {
     this.#arm(this.#options.every)
   }
 
+  /** From another thread. */
+  holdPacked(leases: PackedLeases): void {
+    this.#packed.push(leases)
+    this.#arm(this.#options.every)
+  }
+
   progress(slot: number, progress: string): void {
+    this.#unpack()
     const lease = this.#held.get(slot)
     if (lease === undefined) return
     this.#held.set(slot, { ...lease, progress })
@@ -47,11 +57,17 @@ export class LeaseKeeper implements Keeper {
     this.#closed = true
     this.#stop?.()
     this.#held.clear()
+    this.#packed = []
+  }
+
+  /** In the order in which they came: a slot belongs to whom it was given last. */
+  #unpack(): void {
+    for (const packed of this.#packed.splice(0)) this.hold(unpackLeases(packed, (slot) => !this.#board.isFree(slot)))
   }
 
   #arm(delay: number): void {
     const dueAt = this.#host.mono() + delay
-    if (this.#closed || this.#held.size === 0 || dueAt >= this.#dueAt) return
+    if (this.#closed || (this.#held.size === 0 && this.#packed.length === 0) || dueAt >= this.#dueAt) return
     this.#stop?.()
     this.#dueAt = dueAt
     this.#stop = this.#host.after(delay, () => void this.#round())
@@ -60,6 +76,7 @@ export class LeaseKeeper implements Keeper {
   async #round(): Promise<void> {
     const { leaseTtl, every, report } = this.#options
     const sentAt = this.#host.mono()
+    this.#unpack()
     const turn = this.#turn(sentAt)
     this.#dueAt = Number.POSITIVE_INFINITY
     this.#arm(every)

@@ -1,7 +1,8 @@
 /** Heartbeats from a thread with a connection of its own: neither a busy pool nor a busy event loop loses leases. */
 import { Worker } from 'node:worker_threads'
 import type { ClientConfig } from 'pg'
-import type { HeldLease, Keeper, KeeperOptions, KeeperReport } from '../store.ts'
+import { type PackedLeases, packLeases } from '../packed-leases.ts'
+import type { Keeper, KeeperOptions, KeeperReport } from '../store.ts'
 import type { Manners } from './connection.ts'
 
 export interface KeeperPlace {
@@ -17,7 +18,7 @@ export interface KeeperThreadData extends KeeperPlace {
 }
 
 export type ToKeeper =
-  | { readonly kind: 'hold'; readonly leases: readonly HeldLease[] }
+  | { readonly kind: 'hold'; readonly leases: PackedLeases }
   | { readonly kind: 'progress'; readonly slot: number; readonly progress: string }
   | { readonly kind: 'close' }
 
@@ -37,7 +38,7 @@ export const startKeeper = (place: KeeperPlace, { board, leaseTtl, every, report
   thread.unref()
   const post = (message: ToKeeper): void => thread.postMessage(message)
   return {
-    hold: (leases) => post({ kind: 'hold', leases }),
+    hold: (leases) => post({ kind: 'hold', leases: packLeases(leases) }),
     progress: (slot, progress) => post({ kind: 'progress', slot, progress }),
     close: () => post({ kind: 'close' }),
   }

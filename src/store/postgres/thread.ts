@@ -78,7 +78,7 @@ port.on('message', (message: ToKeeper) => {
   if (message.kind === 'hold') {
     // Now, so that the first round, a third of the lease from here, does not have to wait for it.
     connect().catch(() => {})
-    keeper.hold(message.leases)
+    keeper.holdPacked(message.leases)
   } else if (message.kind === 'progress') keeper.progress(message.slot, message.progress)
   else {
     keeper.close()

@@ -2,6 +2,7 @@
 import type { Code, ErrorDetails } from '../../core/errors.ts'
 import type { KeyRecord } from '../../core/idempotency.ts'
 import type { Instant } from '../../core/task.ts'
+import type { PackedLeases } from '../packed-leases.ts'
 import type { KeeperReport, Page, Query, Removal, Renewal, Want } from '../store.ts'
 import type { Columns } from './columns.ts'
 import type { ChangeRows } from './commit.ts'
@@ -46,13 +47,7 @@ export type Notice =
       readonly leaseTtl: number
       readonly every: number
     }
-  | {
-      readonly notice: 'hold'
-      readonly keeper: number
-      readonly slots: readonly number[]
-      readonly ids: readonly string[]
-      readonly tokens: readonly string[]
-    }
+  | { readonly notice: 'hold'; readonly keeper: number; readonly leases: PackedLeases }
   | { readonly notice: 'progress'; readonly keeper: number; readonly slot: number; readonly progress: string }
   | { readonly notice: 'leave'; readonly keeper: number }
   | { readonly notice: 'close' }

@@ -8,6 +8,7 @@ import type { Fact } from '../../core/diagnosis.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import type { KeyRecord } from '../../core/idempotency.ts'
 import type { Change, Instant, TaskRecord } from '../../core/task.ts'
+import { packLeases } from '../packed-leases.ts'
 import { decodeWhole, encodeFresh, encodeWhole, isFresh, type Row } from '../sql/rows.ts'
 import type {
   Capability,
@@ -281,14 +282,7 @@ class SqliteStore implements Store {
     this.#reports.set(keeper, report)
     this.#post({ notice: 'keep', keeper, board: board.memory, leaseTtl, every })
     return {
-      hold: (leases) =>
-        this.#post({
-          notice: 'hold',
-          keeper,
-          slots: leases.map(({ slot }) => slot),
-          ids: leases.map(({ id }) => id),
-          tokens: leases.map(({ token }) => token),
-        }),
+      hold: (leases) => this.#post({ notice: 'hold', keeper, leases: packLeases(leases) }),
       progress: (slot, progress) => this.#post({ notice: 'progress', keeper, slot, progress }),
       close: () => {
         this.#reports.delete(keeper)

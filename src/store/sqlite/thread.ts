@@ -132,11 +132,9 @@ const serve = (engine: Engine): void => {
       case 'keep':
         keep(message)
         break
-      case 'hold': {
-        const { slots, ids, tokens } = message
-        keepers.get(message.keeper)?.hold(slots.map((slot, i) => ({ slot, id: ids[i]!, token: tokens[i]! })))
+      case 'hold':
+        keepers.get(message.keeper)?.holdPacked(message.leases)
         break
-      }
       case 'progress':
         keepers.get(message.keeper)?.progress(message.slot, message.progress)
         break

@@ -4,7 +4,12 @@ import { defineConfig } from 'vitest/config'
 /** Every SQLite store starts a thread, every crash test many processes: what they compile, they compile once. */
 process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url))
 
-const ON_SERVERS = ['test/servers/**/*.test.ts', 'test/postgres/**/*.test.ts']
+const ON_SERVERS = [
+  'test/servers/**/*.test.ts',
+  'test/postgres/**/*.test.ts',
+  'test/nats/**/*.test.ts',
+  'test/s3/server/**/*.test.ts',
+]
 /** Through the doors: the programs as a user runs them, from dist. */
 const DOORS = ['test/cli/**/*.test.ts', 'test/examples.test.ts', 'test/bench.test.ts']
 

@@ -4,11 +4,11 @@ import type { Instant } from '../../core/task.ts'
 import type { Entry, KeyValue, ListRange, Mark } from './key-value.ts'
 import { Lanes } from './lanes.ts'
 
-const TRIES = 7
+const TRIES = 20
 const FIRST_WAIT = 40
 const LONGEST_WAIT = 1_000
 /** After this long no further try is begun: the caller's own patience counts from there. */
-const PATIENCE = 10_000
+const PATIENCE = 12_000
 
 /**
  * A value must be unlike any other that was ever written to its key: that is how it is recognised. Whoever writes the same
@@ -83,14 +83,16 @@ export class SteadyKeyValue implements KeyValue {
   }
 
   async #repeat<T>(call: () => Promise<T>, isUrgent = false): Promise<T> {
-    const begun = performance.now()
+    // From the first failure on: to wait for a lane is no trouble.
+    let troubledAt: number | null = null
     for (let tries = 1; ; tries++) {
       try {
-        return await this.lanes.run(call, isUrgent)
+        return await this.lanes.run(call, isUrgent ? 'now' : tries > 1 ? 'next' : 'last')
       } catch (error) {
         if (!isContactLost(error)) throw error
-        if (!isConflict(error)) this.lanes.narrow()
-        if (tries === TRIES || performance.now() - begun > PATIENCE) throw error
+        if (!isConflict(error)) this.lanes.failed()
+        troubledAt ??= performance.now()
+        if (tries === TRIES || performance.now() - troubledAt > PATIENCE) throw error
         await pause(Math.random() * Math.min(FIRST_WAIT * 2 ** tries, LONGEST_WAIT))
       }
     }

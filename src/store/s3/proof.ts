@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { HoldfastError, isContactLost } from '../../core/errors.ts'
 import type { Mark } from '../kv/key-value.ts'
+import { SteadyKeyValue } from '../kv/steady.ts'
 import type { S3KeyValue } from './key-value.ts'
 
 const RUNNERS = 16
@@ -10,16 +11,17 @@ const TRIES = 3
 /** Rejects with INVALID_OPTION when the server cannot be trusted with a queue. */
 export const proveConditions = async (kv: S3KeyValue): Promise<void> => {
   const key = `proof/${randomUUID()}`
+  const steady = new SteadyKeyValue(kv)
   try {
     const created = await race(kv, key, (value) => kv.create(key, value), 'If-None-Match')
     const swapped = await swap(kv, key, created)
-    if ((await kv.update(key, 'stale', created)) !== null)
+    if ((await steady.update(key, 'stale', created)) !== null)
       throw untrusted(kv, 'If-Match with an etag that is out of date')
-    if ((await kv.create(key, 'again')) !== null) throw untrusted(kv, 'If-None-Match on a key that is there')
-    if ((await kv.update(`${key}-missing`, 'x', swapped)) !== null)
+    if ((await steady.create(key, 'again')) !== null) throw untrusted(kv, 'If-None-Match on a key that is there')
+    if ((await steady.update(`${key}-missing`, 'x', swapped)) !== null)
       throw untrusted(kv, 'If-Match on a key that is not there')
   } finally {
-    await kv.delete([key, `${key}-missing`]).catch(() => {})
+    await steady.delete([key, `${key}-missing`]).catch(() => {})
   }
 }
 
@@ -53,7 +55,7 @@ const race = async (
     )
     const winners = marks.filter((mark) => typeof mark === 'string').length
     if (winners > 1) throw untrusted(kv, `${winners} of ${RUNNERS} writers at once with ${condition}`)
-    const found = await kv.get(key)
+    const found = await new SteadyKeyValue(kv).get(key)
     const winner = values.indexOf(found?.value ?? '')
     if (found !== null && winner !== -1) {
       if (winners === 1 && typeof marks[winner] !== 'string')

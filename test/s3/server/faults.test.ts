@@ -1,0 +1,96 @@
+/** Workers killed again and again while the server fails, refuses, does not answer and breaks off: nothing is lost. */
+import { expect, onTestFinished, test } from 'vitest'
+import { connect, silentLogger } from '../../../src/index.ts'
+import { openAt } from '../../crash/address.ts'
+import { type Child, cleanUp, folder, pause, start, until } from '../../crash/processes.ts'
+import { readRecords, violations } from '../../crash/runs.ts'
+import { report, seededChance } from '../../crash/seed.ts'
+import { readWitness, readWitnesses, unfinished } from '../../crash/witness.ts'
+import { type FaultRates, startFaultProxy } from '../../servers/http-fault-proxy.ts'
+import type { S3Target } from '../../servers/s3.ts'
+import { addressOf, freshPrefix } from '../setup.ts'
+import { onS3 } from './setup.ts'
+
+cleanUp()
+
+const LEASE = 8_000
+const RATES: FaultRates = { unavailable: 0.1, conflict: 0.2, lostReply: 0.1, truncated: 0.05, slow: 0.05 }
+const TASKS = Number(process.env['HOLDFAST_S3_TASKS'] ?? 2_000)
+const KILLS = 8
+
+const campaign = async (target: S3Target, subject: string) => {
+  const { seed, between, pick } = seededChance(subject)
+  const { endpoint, bucket: _, ...keys } = target
+  const proxy = await startFaultProxy({ seed, endpoint, rates: RATES, lateness: 1_000, pages: { of: 100, keys } })
+  onTestFinished(() => proxy.close())
+  const prefix = freshPrefix()
+  const [straight, faulty] = [addressOf(target, prefix), addressOf({ ...target, endpoint: proxy.endpoint }, prefix)]
+  await (await openAt(straight)).close()
+  const place = folder()
+  const begin = (): Child =>
+    start('worker', {
+      file: faulty,
+      folder: place,
+      seed: between(0, 1e9),
+      concurrency: 8,
+      takes: [5, 200],
+      leaseTtl: `${LEASE}ms`,
+    })
+  const client = await connect(await openAt(faulty), { logger: silentLogger })
+  const workers = Array.from({ length: 4 }, begin)
+  const submitted: string[] = []
+  const items = Array.from({ length: TASKS }, (_, n) => ({
+    type: 'work',
+    input: null,
+    ...(n % 10 === 0 ? { idempotencyKey: `key-${n}` } : null),
+  }))
+  const shared = { maxRetries: null, retryPolicy: { base: '50ms', max: '200ms' } } as const
+  const submitting = client.submitMany(items, shared)
+  // What the proxy does to this question, too, would only take time.
+  const watcher = await connect(await openAt(straight), { logger: silentLogger })
+  let kills = 0
+  let hasEnded = false
+  const killing = (async () => {
+    while (!hasEnded && kills < KILLS) {
+      await pause(between(300, 1_500))
+      const busy = workers.filter((child) => child.isAlive && unfinished(readWitness(place, child.pid)).length > 0)
+      if (busy.length === 0) continue
+      const victim = pick(busy)
+      await victim.kill()
+      workers[workers.indexOf(victim)] = begin()
+      kills++
+    }
+  })()
+  for (const result of await submitting) {
+    if (!result.ok) throw result.error
+    submitted.push(result.task.id)
+  }
+  const isOver = async (): Promise<boolean> => (await watcher.count({ status: ['pending', 'running'] })).count === 0
+  await until('every task has ended', isOver, 350_000, 500)
+  hasEnded = true
+  await killing
+  for (const child of workers) child.signal('SIGTERM')
+  await Promise.all(workers.map((child) => child.end()))
+  await client.close()
+  const { count } = await watcher.count({})
+  await watcher.close()
+  const records = await readRecords(straight, submitted)
+  const wrong = violations({ submitted, records, witness: readWitnesses(place), leaseTtl: LEASE })
+  const reruns = records.filter((record) => record!.attempts > 1).length
+  report(
+    `${subject}: ${submitted.length} tasks, ${kills} kills, ${reruns} ran again, ${wrong.length} violations; ${JSON.stringify(proxy.faults)}`,
+  )
+  return { submitted, wrong, count, kills, faults: proxy.faults }
+}
+
+onS3('a server that fails in every way at once', (target) => {
+  test('loses no task of workers that are killed beside it, and makes none twice', { timeout: 500_000 }, async () => {
+    const { submitted, wrong, count, kills, faults } = await campaign(target, 's3 faults')
+    expect(wrong.slice(0, 5)).toEqual([])
+    expect(new Set(submitted).size).toBe(TASKS)
+    expect(count).toBe(TASKS)
+    expect(kills).toBeGreaterThanOrEqual(4)
+    for (const fault of ['unavailable', 'conflict', 'lostReply', 'truncated', 'slow'] as const)
+      expect(faults[fault]).toBeGreaterThan(10)
+  })
+})

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { type KeyRecord, keyIsLive } from '../core/idempotency.ts'
 import * as machine from '../core/machine.ts'
 import { applyChange, type Change, type Instant, type TaskRecord } from '../core/task.ts'
+import { byTurn } from '../core/turn.ts'
 import { matchesView } from '../core/views.ts'
 import type {
   Committed,
@@ -156,6 +157,3 @@ export class Model {
       assert.ok(next !== null && next <= Math.max(now!, Math.min(...instants)), `the next look at ${next} is too late`)
   }
 }
-
-const byTurn = (a: TaskRecord, b: TaskRecord): number =>
-  b.priority - a.priority || a.availableAt - b.availableAt || (a.id < b.id ? -1 : 1)

@@ -2,6 +2,7 @@
 import { isContactLost } from '../../core/errors.ts'
 import { claim, isExpiredAt, release } from '../../core/machine.ts'
 import { applyChange, type Instant, type TaskRecord } from '../../core/task.ts'
+import { byTurn } from '../../core/turn.ts'
 import type { Look, Want } from '../store.ts'
 import type { Committer } from './commit.ts'
 import { MemoryOfLooks } from './memory-of-looks.ts'
@@ -216,7 +217,3 @@ export class Looker {
     return soonest === Number.POSITIVE_INFINITY ? null : soonest
   }
 }
-
-/** Whose turn it is: priority, then availableAt, then id. */
-const byTurn = (a: TaskRecord, b: TaskRecord): number =>
-  b.priority - a.priority || a.availableAt - b.availableAt || (a.id < b.id ? -1 : 1)

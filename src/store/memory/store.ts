@@ -3,6 +3,7 @@ import { HoldfastError } from '../../core/errors.ts'
 import { type KeyRecord, keyIsLive } from '../../core/idempotency.ts'
 import { claim, isExpiredAt } from '../../core/machine.ts'
 import { applyChange, type Instant, type TaskRecord } from '../../core/task.ts'
+import { byTurn } from '../../core/turn.ts'
 import { matchesView } from '../../core/views.ts'
 import type {
   Capability,
@@ -235,10 +236,6 @@ const isDue = (task: TaskRecord, now: Instant): boolean =>
   task.status === 'running'
     ? task.lease !== null && task.lease.expiresAt <= now
     : task.status === 'pending' && isExpiredAt(task, now)
-
-/** Whose turn it is: priority, then availableAt, then id. */
-const byTurn = (a: TaskRecord, b: TaskRecord): number =>
-  b.priority - a.priority || a.availableAt - b.availableAt || (a.id < b.id ? -1 : 1)
 
 const nextInstant = (all: readonly TaskRecord[], waiting: readonly TaskRecord[], now: Instant): Instant | null => {
   let next = Number.POSITIVE_INFINITY

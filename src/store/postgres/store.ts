@@ -4,6 +4,7 @@ import type { Fact } from '../../core/diagnosis.ts'
 import type { Duration } from '../../core/durations.ts'
 import type { KeyRecord } from '../../core/idempotency.ts'
 import type { Change, Instant, TaskRecord } from '../../core/task.ts'
+import { byTurn } from '../../core/turn.ts'
 import { decodeClaimed } from '../sql/claimed.ts'
 import { decodeWhole, type Row } from '../sql/rows.ts'
 import type {
@@ -191,7 +192,7 @@ class PostgresStore implements Store {
     // Row: the clock, then the claimed row.
     return rows
       .map(([at, ...row]) => decodeClaimed(row as Row, { queue, workerId, op, leaseTtl, now: at as number }))
-      .sort(inTurn)
+      .sort(byTurn)
   }
 
   async #due({ dueLimit, now }: Want): Promise<TaskRecord[]> {
@@ -275,10 +276,6 @@ class PostgresStore implements Store {
     return this.#connections.query(text, values)
   }
 }
-
-/** The order of the queue. */
-const inTurn = (a: TaskRecord, b: TaskRecord): number =>
-  b.priority - a.priority || a.availableAt - b.availableAt || (a.id < b.id ? -1 : 1)
 
 /** Those with keys and those without, each in its own way, results in order. */
 const insertAll = async (

@@ -17,6 +17,7 @@ export {
   type ScheduleMode,
   type SchedulePolicy,
   type ScheduleTiming,
+  type SkippedSlot,
 } from './core/schedule.ts'
 export { Task } from './core/snapshot.ts'
 export { type InstantInput, parseInstant, type SubmitOptions } from './core/submission.ts'
@@ -31,7 +32,7 @@ export {
   TaskStatus,
 } from './core/task.ts'
 export { parseView, VIEW_ALIASES, VIEWS, type View } from './core/views.ts'
-export { type Circumstances, type Reason, reasonOf } from './core/why.ts'
+export { type Circumstances, type Reason, reasonOf, skippedBecause } from './core/why.ts'
 export { AbortedError, type AbortReason, type Handler, type TaskContext } from './runtime/attempt.ts'
 export type { BulkOptions, BulkReport } from './runtime/bulk.ts'
 export {

@@ -33,6 +33,13 @@ export interface SchedulePolicy {
   readonly options?: ScheduledTaskOptions
 }
 
+/** A slot that made no task. `overlap`: because of this task, which had not ended; `missed`: nobody was there to fire it in time. */
+export interface SkippedSlot {
+  readonly slot: Instant
+  readonly reason: 'overlap' | 'missed'
+  readonly taskId?: string
+}
+
 export interface ScheduleRecord {
   readonly id: string
   /** New with every edit: a slot's task belongs to the schedule as it was then. */
@@ -55,7 +62,7 @@ export interface ScheduleRecord {
   /** Slots whose tasks are being submitted: written before, removed together with the move of the cursor after. */
   readonly firing: { readonly slots: readonly Instant[]; readonly by: string; readonly at: Instant } | null
   readonly lastTaskId: string | null
-  readonly lastSkipped: { readonly slot: Instant; readonly reason: 'overlap' | 'missed' } | null
+  readonly lastSkipped: SkippedSlot | null
   readonly createdAt: Instant
   readonly updatedAt: Instant
   /**

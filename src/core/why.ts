@@ -1,6 +1,7 @@
 /** Why a task is not running, in one honest sentence: what the record, its queue, the workers and the clock can tell. */
 import { formatInstant, formatRelative } from './instants.ts'
 import { hasDeparted } from './moving.ts'
+import type { SkippedSlot } from './schedule.ts'
 import type { Task } from './snapshot.ts'
 import type { Instant } from './task.ts'
 
@@ -65,6 +66,14 @@ export const reasonOf = (task: Task, circumstances: Circumstances): Reason => {
       return { reason: 'archived', sentence: `It is archived; before that it was ${task.archivedFrom}${replayed}.` }
     }
   }
+}
+
+/** Why a slot of a schedule made no task. `runs`: the task in its way, as far as it is still there. */
+export const skippedBecause = ({ slot, reason, taskId }: SkippedSlot, now: Instant, runs: Task | null): string => {
+  const skipped = `Its slot at ${formatInstant(slot)} (${formatRelative(slot, now)}) was skipped`
+  if (reason === 'missed') return `${skipped}: no worker was there to fire it in time.`
+  const since = runs === null || runs.id !== taskId ? '' : `, and is ${runs.status} now`
+  return `${skipped}: the run before${taskId === undefined ? '' : `, task ${taskId},`} had not ended${since}.`
 }
 
 const running = ({ lease, cancelRequestedAt }: Task, when: When, now: Instant): Reason => {

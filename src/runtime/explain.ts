@@ -1,8 +1,10 @@
 /** Why a task is not running: the facts, gathered. What follows from them is in core/why.ts. */
+import { isDeleted, type SkippedSlot } from '../core/schedule.ts'
 import { Task } from '../core/snapshot.ts'
 import { checkId } from '../core/submission.ts'
 import type { Instant } from '../core/task.ts'
 import { type Reason, reasonOf } from '../core/why.ts'
+import { readSchedule, SCHEDULE } from './firing.ts'
 import { type Count, countTasks } from './inspect.ts'
 import type { Queues } from './queues.ts'
 import { liveWorkers, type WorkerInfo } from './registry.ts'
@@ -18,6 +20,8 @@ export interface Explanation extends Reason {
   readonly queueRunning: Count
   /** Alive, serve its queue and handle its type. */
   readonly workers: readonly WorkerInfo[]
+  /** The last slot of its schedule that made no task because this one had not ended; null: none. */
+  readonly skippedSlot: SkippedSlot | null
 }
 
 /** Enough to tell "a few" from "a flood", cheap on every store. */
@@ -26,15 +30,23 @@ const CAP = 10_000
 export const explain = async (session: Session, queues: Queues, id: string): Promise<Explanation> => {
   const task = new Task(await read(session, checkId(id)))
   const { queue, type } = task
-  const [{ at: now }, paused, live, queueReady, queueRunning] = await Promise.all([
+  const [{ at: now }, paused, live, queueReady, queueRunning, skippedSlot] = await Promise.all([
     session.store.now(),
     queues.refresh(),
     liveWorkers(session),
     countTasks(session, { queue, status: 'ready' }, CAP),
     countTasks(session, { queue, status: 'running' }, CAP),
+    skippedFor(session, task),
   ])
   const queuePaused = paused.has(queue)
   const workers = live.filter(({ types, queues: served }) => types.includes(type) && served.includes(queue))
   const reason = reasonOf(task, { now, queuePaused, workers: live })
-  return { ...reason, task, now, queuePaused, queueReady, queueRunning, workers }
+  return { ...reason, task, now, queuePaused, queueReady, queueRunning, workers, skippedSlot }
+}
+
+const skippedFor = async ({ store }: Session, { id, scheduleId }: Task): Promise<SkippedSlot | null> => {
+  const document = scheduleId === null ? null : await store.documents.get(SCHEDULE + scheduleId)
+  const kept = document === null ? null : readSchedule(document)
+  const skipped = kept === null || isDeleted(kept) ? null : kept.lastSkipped
+  return skipped?.taskId === id ? skipped : null
 }

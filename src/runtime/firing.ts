@@ -134,7 +134,7 @@ export class Firing {
     if (overlap === 'skip' && mode !== 'fixed-delay') {
       const last = await this.#lastTask(record)
       if (last !== null && !isTerminal(last.status))
-        return { set: { cursor: newest, lastSkipped: { slot: newest, reason: 'overlap' } } }
+        return { set: { cursor: newest, lastSkipped: { slot: newest, reason: 'overlap', taskId: last.id } } }
     }
     const slots = overlap === 'allow' && mode !== 'fixed-delay' ? fire : fire.slice(0, 1)
     return { set: { firing: { slots, by: this.#by, at: now } } }

@@ -184,4 +184,35 @@ describe('a worker from the shell', () => {
     worker.kill('SIGTERM')
     expect(await ended).toBe(0)
   })
+
+  it('tells which slot was skipped because the run before had not ended, and which that is', async () => {
+    const slow = makeFolder()
+    slow.write(
+      'tasks.mjs',
+      'export const long = (_, { signal }) => new Promise((_, fail) => signal.addEventListener("abort", () => fail(signal.reason)))',
+    )
+    await slow.run(['schedule', 'create', 'long', '-t', 'long', '-i', '1', '--every', '50ms'])
+    const worker = slow.start(['worker', './tasks.mjs'])
+    const ended = exitOf(worker)
+    await slow.withClient(async (client) => {
+      await expect
+        .poll(async () => (await client.schedules.get('long')).lastSkipped?.reason, { timeout: 20_000 })
+        .toBe('overlap')
+      const [task] = (await client.list()).tasks
+      const [show, why, json] = await Promise.all([
+        slow.run(['schedule', 'show', 'long']),
+        slow.run(['why', task!.id]),
+        slow.run(['why', task!.id, '--json']),
+      ])
+      expect(normalised(show.stdout)).toContain(
+        'why: Its slot at INSTANT (AGO) was skipped: the run before, task ID, had not ended, and is running now.\n',
+      )
+      expect(show.stdout).toContain(`the run before, task ${task!.id},`)
+      expect(why.stdout).toMatch(/^ {2}schedule long: Its slot at \S+ \(.*\) was skipped: the run before, task /m)
+      expect(JSON.parse(json.stdout)).toMatchObject({ skippedSlot: { reason: 'overlap', taskId: task!.id } })
+    })
+    worker.kill('SIGTERM')
+    worker.kill('SIGTERM')
+    expect(await ended).toBe(0)
+  })
 })

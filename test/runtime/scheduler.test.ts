@@ -182,8 +182,12 @@ describe('overlap', () => {
     await clock.advance(3 * MINUTE)
     expect(await slots(client)).toEqual([NOON + MINUTE])
     expect(await client.schedules.get('tick')).toMatchObject({
-      lastSkipped: { slot: NOON + 3 * MINUTE, reason: 'overlap' },
+      lastSkipped: { slot: NOON + 3 * MINUTE, reason: 'overlap', taskId: expect.any(String) },
     })
+    const [running] = (await client.list()).tasks
+    const { lastSkipped } = await client.schedules.get('tick')
+    expect(lastSkipped!.taskId).toBe(running!.id)
+    expect((await client.why(running!.id)).skippedSlot).toEqual(lastSkipped)
     doors[0]!.open()
     await clock.advance(MINUTE)
     expect(await slots(client)).toEqual([NOON + MINUTE, NOON + 4 * MINUTE])

@@ -1,5 +1,5 @@
 /** `holdfast schedule show ID`: one fact a line. */
-import type { Instant, Schedule } from '../../index.ts'
+import { type Client, type Instant, isHoldfastError, type Schedule, skippedBecause, type Task } from '../../index.ts'
 import { EXIT } from '../exit-codes.ts'
 import { out, outJson, paint, printable, shorten } from '../render.ts'
 import { nextText, plan, when } from '../schedule-words.ts'
@@ -10,14 +10,26 @@ export const run = ([id]: readonly string[], options: GlobalOptions): Promise<nu
     const schedule = await client.schedules.get(id!)
     if (options.json) outJson(schedule)
     else {
-      for (const [name, value] of facts(schedule, await client.now())) out(`${paint('dim', `${name}:`)} ${value}`)
+      const [now, runs] = await Promise.all([client.now(), inTheWay(client, schedule)])
+      for (const [name, value] of facts(schedule, now, runs)) out(`${paint('dim', `${name}:`)} ${value}`)
     }
     return EXIT.ok
   })
 
 const LONGEST_PAYLOAD = 2_000
 
-const facts = (schedule: Schedule, now: Instant): (readonly [name: string, value: string])[] => {
+/** The task because of which the last slot was skipped, unless it is gone. */
+const inTheWay = async (client: Client, { lastSkipped }: Schedule): Promise<Task | null> => {
+  if (lastSkipped?.taskId === undefined) return null
+  try {
+    return await client.get(lastSkipped.taskId)
+  } catch (error) {
+    if (isHoldfastError(error, 'TASK_NOT_FOUND')) return null
+    throw error
+  }
+}
+
+const facts = (schedule: Schedule, now: Instant, runs: Task | null): (readonly [name: string, value: string])[] => {
   const { input, options, lastSkipped, lastTaskId } = schedule
   const json = (value: unknown): string => shorten(printable(JSON.stringify(value)), LONGEST_PAYLOAD)
   return [
@@ -32,7 +44,10 @@ const facts = (schedule: Schedule, now: Instant): (readonly [name: string, value
     ['last_task_id', lastTaskId ?? 'none'],
     ...(lastSkipped === null
       ? []
-      : [['last_skipped', `${when(lastSkipped.slot, now)}, ${lastSkipped.reason}`] as const]),
+      : [
+          ['last_skipped', `${when(lastSkipped.slot, now)}, ${lastSkipped.reason}`] as const,
+          ['why', printable(skippedBecause(lastSkipped, now, runs))] as const,
+        ]),
     ['created_at', when(schedule.createdAt, now)],
     ['updated_at', when(schedule.updatedAt, now)],
     ['options', json(options)],

@@ -1,5 +1,5 @@
 /** `holdfast why ID`: one sentence, then the facts that it rests on. */
-import type { Count } from '../../index.ts'
+import { type Count, type SkippedSlot, skippedBecause } from '../../index.ts'
 import { EXIT } from '../exit-codes.ts'
 import { historyLine } from '../history-line.ts'
 import { out, outJson, paint, printable } from '../render.ts'
@@ -7,11 +7,18 @@ import { type GlobalOptions, withClient } from '../session.ts'
 
 export const run = ([id]: readonly string[], options: GlobalOptions): Promise<number> =>
   withClient(options, { create: false }, async (client) => {
-    const { task, reason, sentence, now, queuePaused, queueReady, queueRunning, workers } = await client.why(id!)
+    const { task, reason, sentence, now, queuePaused, queueReady, queueRunning, workers, skippedSlot } =
+      await client.why(id!)
     const { status, queue } = task
     if (options.json) {
       const facts = { queuePaused, queueReady: queueReady.count, queueRunning: queueRunning.count }
-      const told = { reason, sentence: printable(sentence), ...facts, workers: workers.map((worker) => worker.id) }
+      const told = {
+        reason,
+        sentence: printable(sentence),
+        ...facts,
+        workers: workers.map((worker) => worker.id),
+        skippedSlot: shownSlot(skippedSlot),
+      }
       outJson({ id: task.id, status, view: task.viewAt(now), ...told, task })
       return EXIT.ok
     }
@@ -21,9 +28,13 @@ export const run = ([id]: readonly string[], options: GlobalOptions): Promise<nu
       `  queue ${queue}: ${queuePaused ? 'paused' : 'not paused'}, ${many(queueReady)} ready, ${many(queueRunning)} running`,
     )
     out(`  live workers for it: ${workers.length}`)
+    if (skippedSlot !== null) out(`  schedule ${task.scheduleId}: ${skippedBecause(skippedSlot, now, null)}`)
     const last = task.history.at(-1)
     if (last !== undefined) out(`  last move: ${historyLine(last)}`)
     return EXIT.ok
   })
+
+const shownSlot = (skipped: SkippedSlot | null): Record<string, unknown> | null =>
+  skipped && { ...skipped, slot: new Date(skipped.slot).toISOString() }
 
 const many = ({ count, capped }: Count): string => `${count}${capped ? ' or more' : ''}`

@@ -2,7 +2,7 @@
 import { isContactLost } from '../../core/errors.ts'
 import type { Instant, TaskRecord } from '../../core/task.ts'
 import { isTerminal } from '../../core/task.ts'
-import { matchesView } from '../../core/views.ts'
+import { matches } from '../matching.ts'
 import type { Page, Query } from '../store.ts'
 import { idOfTaskKey, parseHint, queuePrefix, READY, TASK_PARTS, TASKS } from './names.ts'
 import type { SteadyKeyValue } from './steady.ts'
@@ -174,14 +174,3 @@ export class Queries {
 /** Only about tasks that have not ended: every one of those has a hint. */
 const isOfHints = ({ views, workerId }: Query): boolean =>
   workerId !== undefined || (views?.every(({ status }) => !isTerminal(status)) ?? false)
-
-const matches = (task: TaskRecord, query: Query, now: Instant): boolean =>
-  (query.queue === undefined || task.queue === query.queue) &&
-  (query.type === undefined || task.type === query.type) &&
-  (query.views === undefined || query.views.some((view) => matchesView(task, view, now))) &&
-  (query.tag === undefined || task.tags?.[query.tag.name] === query.tag.value) &&
-  (query.workerId === undefined || task.lease?.workerId === query.workerId) &&
-  (query.createdAfter === undefined || task.createdAt > query.createdAfter) &&
-  (query.createdBefore === undefined || task.createdAt < query.createdBefore) &&
-  (query.completedBefore === undefined || (task.completedAt !== null && task.completedAt < query.completedBefore)) &&
-  (query.updatedAfter === undefined || task.updatedAt > query.updatedAfter)

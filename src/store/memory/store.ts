@@ -4,7 +4,7 @@ import { type KeyRecord, keyIsLive } from '../../core/idempotency.ts'
 import { claim, isExpiredAt } from '../../core/machine.ts'
 import { applyChange, type Instant, type TaskRecord } from '../../core/task.ts'
 import { byTurn } from '../../core/turn.ts'
-import { matchesView } from '../../core/views.ts'
+import { matches } from '../matching.ts'
 import type {
   Capability,
   Committed,
@@ -246,14 +246,3 @@ const nextInstant = (all: readonly TaskRecord[], waiting: readonly TaskRecord[],
   }
   return next === Number.POSITIVE_INFINITY ? null : next
 }
-
-const matches = (task: TaskRecord, query: Query, now: Instant): boolean =>
-  (query.queue === undefined || task.queue === query.queue) &&
-  (query.type === undefined || task.type === query.type) &&
-  (query.views === undefined || query.views.some((view) => matchesView(task, view, now))) &&
-  (query.tag === undefined || task.tags?.[query.tag.name] === query.tag.value) &&
-  (query.workerId === undefined || task.lease?.workerId === query.workerId) &&
-  (query.createdAfter === undefined || task.createdAt > query.createdAfter) &&
-  (query.createdBefore === undefined || task.createdAt < query.createdBefore) &&
-  (query.completedBefore === undefined || (task.completedAt !== null && task.completedAt < query.completedBefore)) &&
-  (query.updatedAfter === undefined || task.updatedAt > query.updatedAfter)

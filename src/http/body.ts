@@ -1,0 +1,72 @@
+/** The body of a request: JSON, not too long, not too deep. */
+import { HoldfastError } from '../index.ts'
+import { DoorError } from './errors.ts'
+
+/** As deep as a payload may be, and the envelope around it. */
+const DEEPEST = 260
+
+/** An object, empty when there is no body. */
+export const readBody = async (request: Request, limit: number): Promise<Readonly<Record<string, unknown>>> => {
+  const type = request.headers.get('content-type') ?? ''
+  if (!/^application\/json\s*(;|$)/i.test(type)) throw new DoorError('NOT_JSON')
+  const text = await readText(request, limit)
+  if (text === '') return {}
+  if (isTooDeep(text)) throw refused(`is nested deeper than ${DEEPEST}`)
+  const body = parsed(text)
+  if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Record<string, unknown>
+  throw refused('must be an object')
+}
+
+/** Counted as it comes: a length that was announced may be a lie, and a chunked body announces none. */
+const readText = async (request: Request, limit: number): Promise<string> => {
+  if (Number(request.headers.get('content-length') ?? 0) > limit) throw tooLarge(limit)
+  if (request.body === null) return ''
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of request.body as ReadableStream<Uint8Array>) {
+    length += chunk.byteLength
+    if (length > limit) throw tooLarge(limit)
+    chunks.push(chunk)
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
+  } catch {
+    throw refused('is not UTF-8')
+  }
+}
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw refused('is not JSON')
+  }
+}
+
+/** Before it is parsed. */
+const isTooDeep = (text: string): boolean => {
+  let depth = 0
+  let isInText = false
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (isInText) {
+      if (code === BACKSLASH) i++
+      else if (code === QUOTE) isInText = false
+    } else if (code === QUOTE) isInText = true
+    else if (code === BRACE || code === BRACKET) {
+      if (++depth > DEEPEST) return true
+    } else if (code === BRACE + 2 || code === BRACKET + 2) depth--
+  }
+  return false
+}
+
+const BACKSLASH = 0x5c
+const QUOTE = 0x22
+const BRACE = 0x7b
+const BRACKET = 0x5b
+
+const tooLarge = (limit: number): HoldfastError =>
+  new HoldfastError('PAYLOAD_TOO_LARGE', `the body is over the limit of ${limit} bytes`, { field: 'body', limit })
+
+const refused = (why: string): HoldfastError =>
+  new HoldfastError('INVALID_OPTION', `the body ${why}`, { field: 'body' })

@@ -1,0 +1,225 @@
+/** One `fetch` for everything: checks who calls, finds the route, answers JSON. Mounts in any framework. */
+import { readFileSync } from 'node:fs'
+import { type Context, Hono } from 'hono'
+import { secureHeaders } from 'hono/secure-headers'
+import { type Client, HoldfastError, type Logger, silentLogger } from '../index.ts'
+import type { Access, Authorize, Tokens } from './access.ts'
+import { readBody } from './body.ts'
+import { checkAgainst } from './checking.ts'
+import { Confirmations } from './confirmations.ts'
+import { DoorError, errorResponse, statusOf } from './errors.ts'
+import { Feed } from './feed.ts'
+import { openApi } from './openapi.ts'
+import { Origins } from './origin.ts'
+import { type Pages, servePage } from './pages.ts'
+import type { Call, JsonRoute, Right, Route } from './route.ts'
+import { API, ROUTES } from './routes.ts'
+import { redactor, Showing } from './showing.ts'
+import { storeNow } from './store-now.ts'
+
+export interface DoorOptions {
+  /** Who may do what. Required: `new Tokens(…).authorize`, `behindProxy(…)`, `everybody`, or your own. */
+  readonly authorize: Authorize
+  /** Host names that it answers to, besides those of loopback; 'any' when the framework around it checks. */
+  readonly hosts?: readonly string[] | 'any'
+  /** Nothing can be changed through it, whoever calls. */
+  readonly readOnly?: boolean
+  /** Keys of payloads and tags whose values are not shown: `password`, `*token*`. A worker gets its task whole. */
+  readonly redact?: readonly string[]
+  /** Longest body, in bytes. Default: 1 MiB and some for what is around a payload. */
+  readonly maxBody?: number
+  /** Where it is mounted: '/queue'. Default: at the root. */
+  readonly basePath?: string
+  /** Lets browsers log in with a token: /login?token=…, and POST /api/v1/session. */
+  readonly tokens?: Tokens
+  /** The dashboard's files. */
+  readonly pages?: Pages
+  /** Text for GET /metrics. */
+  readonly metrics?: () => Promise<{ readonly type: string; readonly text: string }>
+  /** Told of requests that failed inside: method, route and code; never a payload. */
+  readonly logger?: Logger
+}
+
+export interface Door {
+  readonly fetch: (request: Request) => Response | Promise<Response>
+  /** Ends the streams. The client stays open: it belongs to the caller. */
+  close(): void
+}
+
+const MAX_BODY = 1_048_576 + 65_536
+
+const POLICY = {
+  defaultSrc: ["'none'"],
+  scriptSrc: ["'self'"],
+  styleSrc: ["'self'"],
+  connectSrc: ["'self'"],
+  imgSrc: ["'self'", 'data:'],
+  fontSrc: ["'self'"],
+  manifestSrc: ["'self'"],
+  frameAncestors: ["'none'"],
+  baseUri: ["'none'"],
+  formAction: ["'self'"],
+}
+
+export const createDoor = (client: Client, options: DoorOptions): Door => {
+  if (typeof options.authorize !== 'function')
+    throw new HoldfastError('INVALID_OPTION', 'authorize must be a function: say who may do what', {
+      field: 'authorize',
+    })
+  const { readOnly = false, redact = [], maxBody = MAX_BODY, basePath = '', tokens, pages, metrics } = options
+  const logger = options.logger ?? silentLogger
+  const origins = new Origins(options.hosts ?? [])
+  const isSecret = redact.length === 0 ? null : redactor(redact)
+  const feed = new Feed(client)
+  const confirmations = new Confirmations()
+  const now = storeNow(client)
+  const showings = {
+    whole: new Showing({ payloads: true, isSecret, now }),
+    without: new Showing({ payloads: false, isSecret, now }),
+  }
+
+  /** Throws unless the request comes from a good place and its sender has the right. */
+  const admit = async (request: Request, right: Right): Promise<Access> => {
+    const access = await options.authorize(request)
+    if (access === null)
+      throw new DoorError('NOT_AUTHENTICATED', undefined, { 'www-authenticate': 'Bearer realm="holdfast"' })
+    origins.checkSite(request, access.ambient ?? false)
+    if (!access.rights.includes(right)) throw new DoorError('NOT_ALLOWED', `this needs the right '${right}'`)
+    return access
+  }
+
+  const callOf = async (route: Route, context: Context): Promise<Call> => {
+    const request = context.req.raw
+    const access = await admit(request, route.right)
+    const isChange = route.method !== 'get'
+    if (isChange && readOnly && !route.harmless) throw new DoorError('READ_ONLY')
+    const query = checkedQuery(route, new URL(request.url))
+    const hasBody = route.method === 'post' || route.method === 'patch'
+    const body = hasBody ? await readBody(request, maxBody) : {}
+    if (route.body !== undefined) checkAgainst(route.body, body, 'body')
+    const rights = new Set(access.rights)
+    const showing = rights.has('payloads') ? showings.whole : showings.without
+    const params = context.req.param() as Record<string, string>
+    return {
+      client,
+      params,
+      query,
+      body,
+      rights,
+      readOnly,
+      showing,
+      feed,
+      confirmations,
+      signal: request.signal,
+    }
+  }
+
+  const app = new Hono({ strict: false }).basePath(basePath)
+  app.use(
+    secureHeaders({
+      contentSecurityPolicy: POLICY,
+      crossOriginResourcePolicy: 'same-origin',
+      crossOriginOpenerPolicy: 'same-origin',
+      referrerPolicy: 'no-referrer',
+      xFrameOptions: 'DENY',
+      strictTransportSecurity: false,
+    }),
+  )
+  app.use(async ({ req, res, header }, next) => {
+    origins.checkHost(req.raw)
+    await next()
+    if (!res.headers.has('cache-control')) header('cache-control', 'no-store')
+  })
+  app.onError((thrown, context) => {
+    const status = statusOf(thrown)
+    if (status >= 500)
+      logger.error(`${context.req.method} ${context.req.path}: ${thrown.message}`, { status, name: thrown.name })
+    return errorResponse(thrown)
+  })
+  for (const route of ROUTES) {
+    app.on(route.method.toUpperCase(), API + route.path.replace(/\{(\w+)\}/g, ':$1'), async (context) => {
+      const call = await callOf(route, context)
+      return 'events' in route ? eventStream(route.stream(call)) : answerOf(route, await route.run(call))
+    })
+  }
+  const document = openApi(ownVersion(), basePath)
+  app.get('/openapi.json', async ({ req }) => {
+    await admit(req.raw, 'read')
+    return Response.json(document)
+  })
+  app.get('/health', async () => {
+    await client.now()
+    return Response.json({ status: 'ok' })
+  })
+  if (metrics !== undefined) {
+    app.get('/metrics', async ({ req }) => {
+      await admit(req.raw, 'read')
+      const { type, text } = await metrics()
+      return new Response(text, { headers: { 'content-type': type } })
+    })
+  }
+  if (tokens !== undefined) addSession(app, { tokens, origins, basePath, maxBody })
+  app.notFound((context) => {
+    const allowed = methodsAt(context.req.path.slice(basePath.length))
+    if (allowed.length > 0)
+      return errorResponse(new DoorError('WRONG_METHOD', undefined, { allow: allowed.join(', ') }))
+    return (pages && servePage(pages, context.req.raw, basePath)) ?? errorResponse(new DoorError('NO_SUCH_ROUTE'))
+  })
+  return { fetch: (request) => app.fetch(request), close: () => feed.close() }
+}
+
+const addSession = (
+  app: Hono,
+  { tokens, origins, basePath, maxBody }: { tokens: Tokens; origins: Origins; basePath: string; maxBody: number },
+): void => {
+  const isSecure = (request: Request): boolean => new URL(request.url).protocol === 'https:'
+  app.get('/login', ({ req }) => {
+    const cookie = tokens.login(req.query('token') ?? '', isSecure(req.raw))
+    if (cookie === null) throw new DoorError('NOT_AUTHENTICATED')
+    return new Response(null, { status: 303, headers: { location: `${basePath}/`, 'set-cookie': cookie } })
+  })
+  app.post(`${API}/session`, async ({ req }) => {
+    origins.checkSite(req.raw, false)
+    const { token } = await readBody(req.raw, maxBody)
+    const cookie = typeof token === 'string' ? tokens.login(token, isSecure(req.raw)) : null
+    if (cookie === null) throw new DoorError('NOT_AUTHENTICATED')
+    return new Response(null, { status: 204, headers: { 'set-cookie': cookie } })
+  })
+  app.delete(`${API}/session`, ({ req }) => {
+    origins.checkSite(req.raw, false)
+    return new Response(null, { status: 204, headers: { 'set-cookie': tokens.logout(isSecure(req.raw)) } })
+  })
+}
+
+const answerOf = ({ answer, status = 200 }: JsonRoute, value: unknown): Response =>
+  answer === null ? new Response(null, { status: 204 }) : Response.json(value, { status })
+
+const eventStream = (stream: ReadableStream<Uint8Array>): Response =>
+  new Response(stream, {
+    // The second header is for nginx, which would hold events back.
+    headers: { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' },
+  })
+
+const checkedQuery = (route: Route, { searchParams }: URL): Readonly<Record<string, string>> => {
+  const given: Record<string, string> = {}
+  for (const [name, value] of searchParams) {
+    if (!Object.hasOwn(route.query ?? {}, name))
+      throw new HoldfastError('INVALID_OPTION', `query parameter '${name}' cannot be given here`, { field: name })
+    given[name] = Object.hasOwn(given, name) ? `${given[name]},${value}` : value
+  }
+  return given
+}
+
+const methodsAt = (path: string): string[] =>
+  ROUTES.filter(({ path: known }) => new RegExp(`^${API}${known.replace(/\{\w+\}/g, '[^/]+')}/?$`).test(path)).map(
+    ({ method }) => method.toUpperCase(),
+  )
+
+const ownVersion = (): string => {
+  try {
+    return String(JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version)
+  } catch {
+    // Bundled into something else.
+    return 'unknown'
+  }
+}

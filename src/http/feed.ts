@@ -1,0 +1,136 @@
+/**
+ * What changes in the store, for all viewers together: one follower while anybody looks, however many they are. Each second
+ * it is summed up; single changes are told up to a limit, so that a busy store does not drown a page.
+ */
+import type { Client, QueueStats, TaskChange } from '../index.ts'
+import { type Tick, Ticker } from './ticker.ts'
+
+export type FeedEvent =
+  | { readonly name: 'changes'; readonly changes: readonly TaskChange[]; readonly skipped: number }
+  | { readonly name: 'tick'; readonly tick: Tick }
+  | { readonly name: 'stats'; readonly queues: readonly QueueStats[] }
+
+type Viewer = (event: FeedEvent) => void
+
+/** Changes are gathered for so long before they are told. */
+const EVERY = 250
+/** Of so many at once: a page shows no more. */
+const MOST_CHANGES = 200
+const STATS_EVERY = 2_000
+/** Counting is not to be all that the store does. */
+const REST = 10
+/** A follower that fails is started again after this. */
+const AGAIN = 2_000
+
+export class Feed {
+  readonly #client: Client
+  readonly #viewers = new Set<Viewer>()
+  readonly #ticker = new Ticker()
+  readonly #timers = new Set<NodeJS.Timeout>()
+  #following: AbortController | null = null
+  #gathered: TaskChange[] = []
+  #skipped = 0
+
+  constructor(client: Client) {
+    this.#client = client
+  }
+
+  get viewers(): number {
+    return this.#viewers.size
+  }
+
+  /** The seconds before, as far as they were watched: at most five minutes. */
+  get past(): readonly Tick[] {
+    return this.#ticker.past
+  }
+
+  /** From now on, until the returned function is called. */
+  watch(viewer: Viewer): () => void {
+    this.#viewers.add(viewer)
+    if (this.#following === null) this.#begin()
+    return () => {
+      this.#viewers.delete(viewer)
+      if (this.#viewers.size === 0) this.#end()
+    }
+  }
+
+  close(): void {
+    this.#viewers.clear()
+    this.#end()
+  }
+
+  #begin(): void {
+    const following = new AbortController()
+    this.#following = following
+    this.#ticker.restart(Date.now())
+    this.#repeat(EVERY, () => this.#tellChanges())
+    this.#repeat(1_000, () => this.#tell({ name: 'tick', tick: this.#ticker.turn(Date.now()) }))
+    void this.#follow(following.signal)
+    void this.#count(following.signal)
+  }
+
+  #end(): void {
+    this.#following?.abort()
+    this.#following = null
+    for (const timer of this.#timers) clearTimeout(timer)
+    this.#timers.clear()
+    this.#gathered = []
+    this.#skipped = 0
+  }
+
+  async #follow(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        for await (const change of this.#client.changes({ signal })) this.#gather(change)
+      } catch {
+        // What the store says of itself, a viewer learns when it asks for anything else.
+      }
+      if (!signal.aborted) await this.#pause(AGAIN)
+    }
+  }
+
+  #gather(change: TaskChange): void {
+    this.#ticker.count(change)
+    if (this.#gathered.length < MOST_CHANGES) this.#gathered.push(change)
+    else this.#skipped++
+  }
+
+  #tellChanges(): void {
+    if (this.#gathered.length === 0) return
+    this.#tell({ name: 'changes', changes: this.#gathered, skipped: this.#skipped })
+    this.#gathered = []
+    this.#skipped = 0
+  }
+
+  /** Again and again, but resting ten times as long as it took. */
+  async #count(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const began = performance.now()
+      try {
+        const queues = await this.#client.stats()
+        if (!signal.aborted) this.#tell({ name: 'stats', queues })
+      } catch {
+        // The next one tells.
+      }
+      if (!signal.aborted) await this.#pause(Math.max(STATS_EVERY, REST * (performance.now() - began)))
+    }
+  }
+
+  #tell(event: FeedEvent): void {
+    for (const viewer of this.#viewers) viewer(event)
+  }
+
+  #repeat(every: number, work: () => void): void {
+    this.#timers.add(setInterval(work, every).unref())
+  }
+
+  #pause(length: number): Promise<void> {
+    return new Promise((done) => {
+      const timer = setTimeout(() => {
+        this.#timers.delete(timer)
+        done()
+      }, length).unref()
+      this.#timers.add(timer)
+    })
+  }
+}

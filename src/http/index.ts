@@ -1,0 +1,17 @@
+/** `holdfast/http`: the API as one `fetch` handler, for any framework or the server of `holdfast serve`. */
+export {
+  type Access,
+  type Authorize,
+  behindProxy,
+  EVERYTHING,
+  everybody,
+  type Token,
+  Tokens,
+  VIEWER,
+  WORKER,
+} from './access.ts'
+export { createDoor, type Door, type DoorOptions } from './door.ts'
+export { openApi } from './openapi.ts'
+export { type Pages, readPages } from './pages.ts'
+export { RIGHTS, type Right } from './route.ts'
+export { type Listening, listen } from './serve.ts'

@@ -1,0 +1,56 @@
+/** The dashboard's files: read once, served as they are. They hold no data, so they need no credential. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { extname, join, sep } from 'node:path'
+
+interface Page {
+  readonly bytes: Uint8Array<ArrayBuffer>
+  readonly type: string
+}
+
+/** By path: /index.html, /assets/…. Nothing else can be asked for, whatever a path says. */
+export type Pages = ReadonlyMap<string, Page>
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.woff2': 'font/woff2',
+  '.json': 'application/json',
+  '.webmanifest': 'application/manifest+json',
+}
+
+/** null: there is no such folder. */
+export const readPages = (folder: string): Pages | null => {
+  try {
+    const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+    return new Map(
+      files.map((entry) => {
+        const path = join(entry.parentPath, entry.name)
+        const type = TYPES[extname(entry.name)] ?? 'application/octet-stream'
+        return [
+          path.slice(folder.length).split(sep).join('/').replace(/^\/*/, '/'),
+          { bytes: new Uint8Array(readFileSync(path)), type },
+        ]
+      }),
+    )
+  } catch {
+    return null
+  }
+}
+
+/** Files whose name holds a hash of what is in them never change. */
+const FOREVER = 'public, max-age=31536000, immutable'
+
+/** null: not a page. A path without a dot is the dashboard's own to understand. */
+export const servePage = (pages: Pages, request: Request, basePath: string): Response | null => {
+  if (request.method !== 'GET' && request.method !== 'HEAD') return null
+  const path = new URL(request.url).pathname.slice(basePath.length)
+  if (path.startsWith('/api/')) return null
+  const page = pages.get(path) ?? (path.includes('.') ? undefined : pages.get('/index.html'))
+  if (page === undefined) return null
+  return new Response(request.method === 'HEAD' ? null : page.bytes, {
+    headers: { 'content-type': page.type, ...(path.startsWith('/assets/') && { 'cache-control': FOREVER }) },
+  })
+}

@@ -1,0 +1,67 @@
+/** One viewer's stream of server-sent events, out of the feed that all viewers share. */
+import { DoorError } from './errors.ts'
+import type { FeedEvent } from './feed.ts'
+import type { Call } from './route.ts'
+import type { Tick } from './ticker.ts'
+
+/** A viewer that does not read is sent away: its browser comes back by itself. */
+const MOST_WAITING = 1_024 * 1_024
+/** A comment line now and then: whoever has gone is noticed, and no proxy thinks that nothing is happening. */
+const STILL_HERE = 15_000
+const MOST_VIEWERS = 100
+
+const encoder = new TextEncoder()
+const message = (name: string, data: unknown): Uint8Array =>
+  encoder.encode(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`)
+
+const shownTick = ({ at, ...tick }: Tick): Record<string, unknown> => ({
+  at: new Date(at).toISOString(),
+  ...tick,
+})
+
+export const streamOf = ({ feed, showing, query, signal }: Call): ReadableStream<Uint8Array> => {
+  if (feed.viewers >= MOST_VIEWERS) throw new DoorError('TOO_MANY_VIEWERS')
+  const { queue, type, task } = query
+  const seen = (event: FeedEvent): Record<string, unknown> | null => {
+    if (event.name === 'tick') return shownTick(event.tick)
+    if (event.name === 'stats') return { queues: event.queues }
+    const { skipped } = event
+    const changes = event.changes.filter(
+      ({ task: changed }) =>
+        (queue === undefined || changed.queue === queue) &&
+        (type === undefined || changed.type === type) &&
+        (task === undefined || changed.id === task),
+    )
+    if (changes.length === 0 && skipped === 0) return null
+    return { changes: changes.map((one) => showing.change(one)), skipped }
+  }
+  let leave = (): void => {}
+  return new ReadableStream<Uint8Array>(
+    {
+      start: (controller) => {
+        const send = (bytes: Uint8Array): void => {
+          if ((controller.desiredSize ?? 0) > -MOST_WAITING) controller.enqueue(bytes)
+          else {
+            leave()
+            controller.close()
+          }
+        }
+        const view = (event: FeedEvent): void => {
+          const data = seen(event)
+          if (data !== null) send(message(event.name, data))
+        }
+        const beat = setInterval(() => send(encoder.encode(': still here\n\n')), STILL_HERE).unref()
+        const unwatch = feed.watch(view)
+        leave = () => {
+          clearInterval(beat)
+          unwatch()
+        }
+        signal.addEventListener('abort', leave, { once: true })
+        send(encoder.encode('retry: 2000\n\n'))
+        send(message('past', { ticks: feed.past.map(shownTick) }))
+      },
+      cancel: () => leave(),
+    },
+    { highWaterMark: 0, size: (bytes) => bytes?.byteLength ?? 0 },
+  )
+}

@@ -18,7 +18,8 @@ interface Room {
 }
 
 const CORE = /^src\/core\//
-const CONTRACT = /^src\/store\/(store|lease-keeper|lease-board)\.ts$/
+/** The contract, and what stores share that follows from it alone. */
+const CONTRACT = /^src\/store\/(store|matching|lease-keeper|lease-board|packed-leases)\.ts$/
 const KV = /^src\/store\/kv\//
 const RUNTIME = /^src\/runtime\//
 /** What all stores that speak SQL share: rows and conditions. */

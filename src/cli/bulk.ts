@@ -97,7 +97,7 @@ export const withoutHistory = (task: Task): Record<string, unknown> => {
 const WIDTH = 24
 
 /** A bar on standard error while it is a terminal; nothing elsewhere. */
-const progressBar = (total: number): { at(done: number): void; end(): void } => {
+export const progressBar = (total: number): { at(done: number): void; end(): void } => {
   if (!process.stderr.isTTY) return { at: () => {}, end: () => {} }
   return {
     at(done) {

@@ -19,6 +19,7 @@ const HAPPENED: Readonly<Record<string, (entry: HistoryEntry) => string | null>>
   replay: ({ by }) => `replayed by ${by}`,
   archive: ({ by }) => `archived by ${by}`,
   unarchive: ({ by }) => `unarchived by ${by}`,
+  depart: ({ by, reason = 'moved to another store' }) => `${reason} by ${by}`,
 }
 
 /** A run that ended after somebody had asked it to stop. */
@@ -42,7 +43,7 @@ export const happened = (entry: HistoryEntry): string => {
     expiresAt === undefined ? null : `expires_at: ${instant(expiresAt)}`,
     expiredAt === undefined ? null : `expired_at: ${instant(expiredAt)}`,
     error === undefined || TELLS_ERROR.has(move) ? null : `error: ${error}`,
-    reason === undefined ? null : `reason: ${reason}`,
+    reason === undefined || move === 'depart' ? null : `reason: ${reason}`,
   ]
   return printable(facts.filter((fact) => fact !== null).join(', '))
 }

@@ -148,7 +148,9 @@ export const OPERATOR_VERBS: readonly Verb[] = [
   {
     name: 'resume',
     summary: 'take tasks from paused queues again',
+    details: 'A queue that an unfinished move holds is not resumed: run that move again.',
     args: '<queue...>',
+    options: [['--force', 'also one that a move holds: its tasks may then run in both stores']],
     examples: ['holdfast resume mail'],
     load: () => import('./commands/resume.ts'),
   },

@@ -1,4 +1,5 @@
 /** The verbs, their options and their examples. What a verb does is in commands/, loaded when it is called. */
+import { MOVING_VERBS } from './moving-verbs.ts'
 import { OPERATOR_VERBS } from './operator-verbs.ts'
 import { SCHEDULE_VERBS } from './schedule-verbs.ts'
 
@@ -98,6 +99,7 @@ export const VERBS: readonly Verb[] = [
   },
   ...OPERATOR_VERBS,
   ...SCHEDULE_VERBS,
+  ...MOVING_VERBS,
   {
     name: 'worker',
     summary: 'run tasks with the handlers of a module',

@@ -53,28 +53,28 @@ export const keyOf = (task: TaskRecord, key: KeyRecord | null, now: Instant): Ke
 /**
  * What a task under the same id on the other store is to the one here:
  * - `same`: the copy, as it was made. `ahead`: the copy, and it has been moved there since.
- * - `stale`: an older copy, or what stayed behind when it came from there: it may be replaced.
- * - `foreign`: neither; two tasks that have an id in common.
+ * - `stale`: an older copy, or what stayed behind when it came from there, or a copy that went its own way but was never
+ *   claimed there (it expired, or somebody cancelled it, while the task itself went on here): it may be replaced.
+ * - `foreign`: none of these; two tasks that have an id in common, or two runs.
  */
 export const kinship = (here: TaskRecord, there: TaskRecord): 'same' | 'ahead' | 'stale' | 'foreign' => {
   const left = hasDeparted(there)
     ? { ...there, revision: there.revision - 1, history: there.history.slice(0, -1) }
     : there
   if (!isSameBirth(here.history[0], left.history[0])) return 'foreign'
-  if (left !== there) return left.revision <= here.revision && hasEntry(here, left) ? 'stale' : 'foreign'
-  if (left.revision === here.revision) return hasEntry(here, left) ? 'same' : 'foreign'
-  if (left.revision < here.revision) return hasEntry(here, left) ? 'stale' : 'foreign'
-  return hasEntry(left, here) ? 'ahead' : 'foreign'
+  if (left !== there) return left.revision <= here.revision && hasLastOf(here, left) ? 'stale' : 'foreign'
+  if (left.revision > here.revision && hasLastOf(left, here)) return 'ahead'
+  if (hasLastOf(here, left)) return left.revision === here.revision ? 'same' : 'stale'
+  return left.history.some((entry) => entry.move === 'claim' && !hasEntry(here, entry)) ? 'foreign' : 'stale'
 }
 
 const isSameBirth = (a: HistoryEntry | undefined, b: HistoryEntry | undefined): boolean =>
   a !== undefined && a.op === b?.op && a.at === b.at
 
-/** Whether the last entry of `earlier` stands in `later`, too; one that was dropped from the middle counts as there. */
-const hasEntry = (later: TaskRecord, earlier: TaskRecord): boolean => {
-  const last = earlier.history.at(-1)
-  if (last === undefined) return false
-  const entry = later.history.find(({ n }) => n === last.n)
-  if (entry === undefined) return last.n < (later.history[1]?.n ?? 0)
-  return entry.op === last.op && entry.move === last.move
+const hasLastOf = (later: TaskRecord, earlier: TaskRecord): boolean => hasEntry(later, earlier.history.at(-1)!)
+
+/** One that was dropped from the middle of a long history counts as there. */
+const hasEntry = ({ history }: TaskRecord, { n, op, move: name }: HistoryEntry): boolean => {
+  const entry = history.find((one) => one.n === n)
+  return entry === undefined ? n < (history[1]?.n ?? 0) : entry.op === op && entry.move === name
 }

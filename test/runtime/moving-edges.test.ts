@@ -217,6 +217,24 @@ describe('a move that is not finished', () => {
   })
 })
 
+it('a copy that expired in the new store gives way to the task that ran in the old one meanwhile', async () => {
+  const { clock, here, open, to, from, during } = await begin()
+  const { id } = await from.submit('a', 1, { ttl: '5s' })
+  let dead = false
+  const mover = await open(
+    lossy(here, (call) => {
+      dead ||= call === 'commit'
+      return dead ? 'silence' : 'pass'
+    }),
+  )
+  void mover.moveTo(to)
+  await clock.advance(1_000)
+  await (await from.claim(id, { workerId: 'w' })).complete('here')
+  await to.markExpired(id)
+  expect(await during(from.moveTo(to))).toMatchObject({ moved: 1, conflicts: [] })
+  expect(await to.get(id)).toMatchObject({ status: 'completed', output: 'here' })
+})
+
 describe('what the new store has already', () => {
   it('stands for a waiting task with the same key and the same work: that is not copied', async () => {
     const { from, to } = await begin()

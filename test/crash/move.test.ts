@@ -1,0 +1,38 @@
+/** From one SQLite file to another under load, the mover killed at every named point: nothing runs twice, nothing is lost. */
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { DEATHS, moveCampaign } from './move-campaign.ts'
+import { cleanUp, folder } from './processes.ts'
+import { report } from './seed.ts'
+
+cleanUp()
+
+const files = (): { from: string; to: string } => {
+  const place = folder()
+  return { from: join(place, 'from.db'), to: join(place, 'to.db') }
+}
+
+test('a move with live workers on both sides, killed at every named point and run again, loses and doubles nothing', async () => {
+  const { wrong, killed, stolen, ranOn, slots } = await moveCampaign({ ...files(), deaths: DEATHS })
+  report(
+    `move: ${killed} kills of the mover, ${stolen} tasks claimed in between, ${ranOn.from} tasks ran in the old file, ${ranOn.to} in the new one, ${slots} slots, ${wrong.length} violations`,
+  )
+  expect(wrong.slice(0, 5)).toEqual([])
+  expect(killed).toBe(DEATHS.length)
+  expect(Math.min(stolen, ranOn.from, ranOn.to, slots)).toBeGreaterThan(0)
+})
+
+test('a mover that archives before it copies is noticed', async () => {
+  const { wrong } = await moveCampaign({
+    ...files(),
+    deaths: [{ side: 'from', call: 'commit', when: 'after' }],
+    tasks: 200,
+    plant: 'archive-first',
+  })
+  expect(wrong.some((sentence) => sentence.includes('is lost'))).toBe(true)
+})
+
+test('a mover that does not take copies back is noticed', async () => {
+  const { wrong } = await moveCampaign({ ...files(), deaths: [], tasks: 200, plant: 'no-take-back' })
+  expect(wrong.some((sentence) => /both sides|in the old store|ended not once/.test(sentence))).toBe(true)
+})

@@ -108,7 +108,7 @@ const kept = (signature: string, returns: string, body: string): string => `
     return query ${body};
   end $holdfast$;`
 
-/** What `claim_of_one_type` does, for whoever wants to see its plan. */
+/** What `claim_of_one_type` does: bench/depth.ts shows its plan. @public */
 export const claimOfOneType = (schema: string): string => lease(schema, THESE_TYPES, lockWalking(schema))
 
 const LOOKED_FOR = '(at bigint, queue text, types text[], amount integer, op text, worker text, ttl bigint, entry text)'

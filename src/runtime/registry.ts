@@ -1,4 +1,4 @@
-/** Which workers are alive: each says so in a document of the store, every ten seconds. */
+/** Which workers are alive: each says so in a document of the store, every ten seconds or so. */
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import type { Instant } from '../core/task.ts'
@@ -23,9 +23,10 @@ export interface WorkerInfo {
 }
 
 const PREFIX = 'worker/'
-const EVERY = 10_000
+/** Where leases are long, requests are dear: then a beat is as seldom as a lease is long. */
+const beatEvery = ({ store }: Session): number => Math.max(10_000, store.leaseTtl)
 /** Three beats missed: gone. */
-const GONE = 30_000
+const goneAfter = (session: Session): number => 3 * beatEvery(session)
 /** Beats between two looks for documents that the dead have left. */
 const SWEEP_EVERY = 6
 /** How long a worker that stops waits for a store that does not answer: what it leaves is swept by others. */
@@ -55,7 +56,7 @@ export class Registration {
   }
 
   #tick(): void {
-    this.#cancel = this.#session.clock.after(EVERY, () => this.#tick())
+    this.#cancel = this.#session.clock.after(beatEvery(this.#session), () => this.#tick())
     // One that is still under way will do.
     this.#beating ??= this.#beat()
   }
@@ -124,14 +125,15 @@ export const liveWorkers = async (session: Session): Promise<WorkerInfo[]> => {
   const now = session.time.now()
   return documents.flatMap((document) => {
     const info = parsed(document)
-    return info !== null && now - info.beatAt <= GONE ? [info] : []
+    return info !== null && now - info.beatAt <= goneAfter(session) ? [info] : []
   })
 }
 
-const sweep = async ({ store, time }: Session, own: string): Promise<void> => {
+const sweep = async (session: Session, own: string): Promise<void> => {
+  const { store, time } = session
   for (const document of await store.documents.list(PREFIX)) {
     const info = parsed(document)
-    const isGone = info === null || time.now() - info.beatAt > GONE
+    const isGone = info === null || time.now() - info.beatAt > goneAfter(session)
     if (isGone && document.name !== own) await store.documents.delete(document.name, document.version)
   }
 }

@@ -20,6 +20,7 @@ import type {
   Store,
   Want,
 } from '../store.ts'
+import { Bulletins } from './bulletins.ts'
 import { Looker } from './claim.ts'
 import { Committer } from './commit.ts'
 import { Discards } from './discards.ts'
@@ -39,12 +40,14 @@ export interface KvOptions {
   readonly leaseTtl: number
   /** Rejects when this is not the store any more that was opened. Asked now and then. */
   readonly checkIdentity?: () => Promise<void>
+  /** Monotonic milliseconds: for tests that hold time in their hands. */
+  readonly mono?: () => number
   /** Default: lists them. */
   readonly surveyor?: MakeSurveyor
 }
 
 const SWEEP_EVERY = 300_000
-const IDENTITY_EVERY = 30_000
+const IDENTITY_EVERY = 60_000
 
 export class KvStore implements Store {
   readonly capabilities: ReadonlySet<Capability>
@@ -66,10 +69,16 @@ export class KvStore implements Store {
   #closing: Promise<void> | null = null
   #sweptAt = Number.NEGATIVE_INFINITY
   readonly #checkIdentity: (() => Promise<void>) | undefined
-  #identifiedAt = performance.now()
+  readonly #mono: () => number
+  #identifiedAt: number
 
-  constructor(kv: KeyValue, { capabilities, leaseTtl, surveyor, checkIdentity }: KvOptions) {
+  constructor(
+    kv: KeyValue,
+    { capabilities, leaseTtl, surveyor, checkIdentity, mono = () => performance.now() }: KvOptions,
+  ) {
     this.#checkIdentity = checkIdentity
+    this.#mono = mono
+    this.#identifiedAt = mono()
     this.capabilities = new Set(capabilities)
     this.address = kv.address
     this.leaseTtl = leaseTtl
@@ -79,17 +88,20 @@ export class KvStore implements Store {
     const keys = new Keys(this.#kv)
     const now = (): Promise<Instant> => this.#early()
     this.#inserter = new Inserter(this.#tasks, keys, now)
+    // Only looks that list see what lies beside the hints.
+    const bulletins = surveyor === undefined ? new Bulletins(this.#kv, mono) : null
+    const listed = (prefix: string, keys: readonly string[]): void => bulletins?.listed(prefix, keys)
     this.#looker = new Looker(
       this.#tasks,
       () => this.#committer,
       (key) => this.#discards.has(key),
-      surveyor ?? ((memory, isTaken) => new Surveyor(this.#kv, memory, isTaken)),
+      surveyor ?? ((memory, isTaken) => new Surveyor(this.#kv, memory, isTaken, listed)),
     )
     this.#committer = new Committer(this.#kv, this.#tasks, keys, this.#looker.noticed)
     this.#queries = new Queries(this.#kv, this.#tasks)
     this.#sweeper = new Sweeper(this.#kv, this.#tasks, keys, this.#discards)
     const guard: Guard = (call) => this.#call(call)
-    this.documents = guardedDocuments(new KvDocuments(this.#kv, now), guard)
+    this.documents = guardedDocuments(new KvDocuments(this.#kv, now, bulletins), guard)
     this.orphans = guardedOrphans(new KvOrphans(this.#kv, this.#tasks, keys, now), guard)
   }
 
@@ -178,10 +190,10 @@ export class KvStore implements Store {
 
   /** Whoever works on must work on the same store; once it was another, every call is refused. */
   async #identify(): Promise<void> {
-    if (this.#checkIdentity === undefined || performance.now() - this.#identifiedAt < IDENTITY_EVERY) return
+    if (this.#checkIdentity === undefined || this.#mono() - this.#identifiedAt < IDENTITY_EVERY) return
     const before = this.#identifiedAt
     // At once, so that calls beside this one do not all ask.
-    this.#identifiedAt = performance.now()
+    this.#identifiedAt = this.#mono()
     await this.#checkIdentity().catch((error: unknown) => {
       this.#identifiedAt = before
       throw error

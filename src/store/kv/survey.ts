@@ -29,6 +29,8 @@ const MOST_PAGES = 10
 /** How often to begin with the oldest hint again, where it is known that there was nothing at the beginning. */
 const FROM_THE_START = 30_000
 
+type Listed = (prefix: string, keys: readonly string[]) => void
+
 /** Where the next look begins. */
 interface Start {
   readonly after: string
@@ -41,8 +43,11 @@ export class Surveyor implements SurveysHints {
   readonly #memory: MemoryOfLooks
   readonly #isTaken: (hint: string) => boolean
   readonly #starts = new Map<string, Start>()
+  readonly #listed: Listed | undefined
 
-  constructor(kv: SteadyKeyValue, memory: MemoryOfLooks, isTaken: (hint: string) => boolean) {
+  /** `listed` is told how the list of a queue begins. */
+  constructor(kv: SteadyKeyValue, memory: MemoryOfLooks, isTaken: (hint: string) => boolean, listed?: Listed) {
+    this.#listed = listed
     this.#kv = kv
     this.#memory = memory
     this.#isTaken = isTaken
@@ -56,6 +61,7 @@ export class Surveyor implements SurveysHints {
     let isIdle = true
     for (let pages = 1; ; pages++) {
       const keys = await this.#kv.list(prefix, after === undefined ? { limit: PAGE } : { limit: PAGE, after })
+      if (after === undefined) this.#listed?.(prefix, keys)
       const isOver = sorter.add(keys) || keys.length < PAGE
       isIdle &&= sorter.ready.length === 0 && sorter.overdue.length === 0
       if (isOver) this.#forget(prefix, start?.after, sorter)
@@ -121,12 +127,13 @@ class Sorter {
   /** True: from here on all is in the future. */
   add(keys: readonly string[]): boolean {
     for (const key of keys) {
+      const hint = parseHint(key)
+      if (hint === null) continue
       if (minuteOfHint(key) > this.#now) {
         this.#next = Math.min(this.#next, minuteOfHint(key))
         return true
       }
-      const hint = parseHint(key)
-      if (hint !== null && !this.#isTaken(key)) this.#sort(hint)
+      if (!this.#isTaken(key)) this.#sort(hint)
     }
     return false
   }

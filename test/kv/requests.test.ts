@@ -1,0 +1,116 @@
+/** What a task costs, and what an idle worker costs, in requests. */
+import { expect, test } from 'vitest'
+import { begin } from './setup.ts'
+
+const TASKS = 20
+
+test('a task that is submitted here and run there costs 4 PUT, 1 GET, 1 DELETE and its share of the lists', async () => {
+  const { clock, open } = begin()
+  const [producer, consumer] = [await open(), await open()]
+  const worker = consumer.client.worker({ concurrency: TASKS }).handle('a', async () => null)
+  await worker.start()
+  await clock.advance(1)
+  await producer.client.submit('a', 0)
+  await clock.advance(3_000)
+  for (const { kv } of [producer, consumer]) kv.take()
+  for (let i = 0; i < TASKS; i++) await producer.client.submit('a', i)
+  expect(producer.kv.take()).toEqual({ PUT: 2 * TASKS })
+  await clock.advance(2_000)
+  expect((await producer.client.count({ status: 'completed' })).count).toBe(TASKS + 1)
+  const { PUT, GET, DELETE, LIST } = consumer.kv.take()
+  expect(PUT).toBe(2 * TASKS)
+  expect(GET).toBe(TASKS)
+  expect(DELETE).toBeLessThanOrEqual(TASKS)
+  expect(LIST).toBeLessThanOrEqual(3)
+  await worker.stop()
+})
+
+test('whoever submits and works in one process does not even read the task', async () => {
+  const { clock, open } = begin()
+  const { client, kv } = await open()
+  const worker = client.worker({ concurrency: TASKS }).handle('a', async () => null)
+  await worker.start()
+  await client.submit('a', 0)
+  await clock.advance(3_000)
+  kv.take()
+  await client.submitMany(Array.from({ length: TASKS }, (_, i) => ({ type: 'a', input: i })))
+  await clock.advance(100)
+  const { PUT, GET = 0 } = kv.take()
+  expect(PUT).toBe(4 * TASKS)
+  expect(GET).toBe(0)
+  await worker.stop()
+})
+
+test('an idle look is one list a queue, and everything else at most 6 requests a minute [U16]', async () => {
+  const { clock, open } = begin()
+  const { client, kv } = await open()
+  const worker = client.worker({ queues: ['default', 'mail', 'slow'] }).handle('a', async () => null)
+  await worker.start()
+  await clock.advance(10_000)
+  kv.take()
+  const minutes = 10
+  for (let second = 0; second < minutes * 60; second++) await clock.advance(1_000)
+  const looks = kv.log.filter((line) => line.startsWith('LIST ready/'))
+  const others = kv.log.filter((line) => !line.startsWith('LIST ready/'))
+  expect(looks.length).toBeLessThanOrEqual(minutes * 60 * 3 * 0.5 + 3)
+  expect(others.length).toBeLessThanOrEqual(6 * minutes)
+  await worker.stop()
+})
+
+test('a heartbeat is one PUT', async () => {
+  const { clock, open } = begin()
+  const { client, kv } = await open()
+  const ends = Promise.withResolvers<null>()
+  const worker = client.worker().handle('a', () => ends.promise)
+  await worker.start()
+  await client.submit('a', 0)
+  await clock.advance(1_000)
+  kv.take()
+  for (let second = 0; second < 60; second++) await clock.advance(1_000)
+  const beats = kv.log.filter((line) => line.startsWith('PUT tasks/')).length
+  expect(beats).toBeGreaterThanOrEqual(5)
+  expect(beats).toBeLessThanOrEqual(6)
+  expect(kv.log.filter((line) => line.startsWith('GET tasks/'))).toEqual([])
+  ends.resolve(null)
+  await clock.advance(1)
+  await worker.stop()
+})
+
+test('a pause by another process is seen within 5 s, though nobody asks for it', async () => {
+  const { clock, open } = begin()
+  const [operator, other] = [await open(), await open()]
+  let runs = 0
+  const worker = other.client.worker().handle('a', async () => void runs++)
+  await worker.start()
+  await operator.client.submit('a', 0)
+  await clock.advance(30_000)
+  expect(runs).toBe(1)
+  await operator.client.queue('default').pause()
+  for (let second = 0; second < 5; second++) await clock.advance(1_000)
+  await operator.client.submit('a', 1)
+  for (let second = 0; second < 60; second++) await clock.advance(1_000)
+  expect(runs).toBe(1)
+  await operator.client.queue('default').resume()
+  for (let second = 0; second < 6; second++) await clock.advance(1_000)
+  expect(runs).toBe(2)
+  await worker.stop()
+})
+
+test('[I04] a durable sleep costs its own write and hint, and nothing at the claims of others', async () => {
+  const { clock, open } = begin()
+  const { client, kv } = await open()
+  const worker = client.worker().handle('a', async (_, ctx) => (ctx.fence === 1 ? ctx.reschedule('60s') : null))
+  await worker.start()
+  await clock.advance(3_000)
+  kv.take()
+  const { id } = await client.submit('a', 0)
+  await clock.advance(100)
+  // Hint and task; claim; hint and task again.
+  expect(kv.log.filter((line) => /^PUT (tasks|ready)/.test(line))).toHaveLength(5)
+  kv.take()
+  for (let second = 0; second < 59; second++) await clock.advance(1_000)
+  expect(kv.log.filter((line) => line.includes(id))).toEqual([])
+  await clock.advance(3_000)
+  expect((await client.get(id))?.status).toBe('completed')
+  await worker.stop()
+})

@@ -3,7 +3,7 @@ import { type HoldfastError, isContactLost } from '../core/errors.ts'
 import { Task } from '../core/snapshot.ts'
 import type { TaskRecord } from '../core/task.ts'
 import type { Letter, Selection } from './dead-selection.ts'
-import type { EachResult } from './many.ts'
+import type { EachResult } from './move-each.ts'
 import { Pace } from './pace.ts'
 import type { Session } from './session.ts'
 

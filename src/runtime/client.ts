@@ -28,7 +28,8 @@ import {
   type TaskQuery,
 } from './inspect.ts'
 import type { TaskLease } from './lease.ts'
-import { cancelMany, type EachResult } from './many.ts'
+import { type CancelManyOptions, cancelMany } from './many.ts'
+import type { EachResult } from './move-each.ts'
 import { type MoveOptions, type MoveReport, moveBetween } from './moving.ts'
 import { cancelById, claimById, claimNext, deleteById, leaseOf, moveById } from './operations.ts'
 import { Queues } from './queues.ts'
@@ -223,8 +224,8 @@ export class Client {
   }
 
   /** These ids, or all pending and running tasks that match. Each has its own result. */
-  cancelMany(which: readonly string[] | TaskQuery, options: { readonly reason?: string } = {}): Promise<EachResult[]> {
-    return this.#do((session) => cancelMany(session, which, options.reason))
+  cancelMany(which: readonly string[] | TaskQuery, options: CancelManyOptions = {}): Promise<EachResult[]> {
+    return this.#do((session) => cancelMany(session, which, options))
   }
 
   /** A failed task with retries left, a cancelled one, or a running one, which loses its lease. */

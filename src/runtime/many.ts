@@ -1,49 +1,82 @@
-/** One wish about many tasks: which ones, and a result for each. */
-import { HoldfastError } from '../core/errors.ts'
-import type { Task } from '../core/snapshot.ts'
-import { listTasks, type TaskPage, type TaskQuery } from './inspect.ts'
-import { cancelById } from './operations.ts'
-import type { Session } from './session.ts'
+/** Cancelling many tasks: by id, or all that match, batch by batch. */
+import { HoldfastError, isContactLost } from '../core/errors.ts'
+import * as machine from '../core/machine.ts'
+import { checkId } from '../core/submission.ts'
+import type { TaskRecord } from '../core/task.ts'
+import { type TaskQuery, toQuery } from './inspect.ts'
+import { type EachResult, moveEach } from './move-each.ts'
+import { actorOf, newOp, notFound, type Session } from './session.ts'
+import { withPatience } from './settle.ts'
 
-/** How one of many went. */
-export type EachResult =
-  | { readonly id: string; readonly task: Task }
-  | { readonly id: string; readonly error: HoldfastError }
+export interface CancelManyOptions {
+  /** Kept in the histories. */
+  readonly reason?: string
+  /** Stops between two batches; what is done stays done. */
+  readonly signal?: AbortSignal
+  /** Called after each batch. */
+  readonly onProgress?: (done: number) => void
+}
 
+const BATCH = 500
+
+type Chosen = TaskRecord | { readonly id: string; readonly error: HoldfastError }
+
+/** Results in order: of the ids, or the newest task first. Ends early when contact is lost: asking again goes on. */
 export const cancelMany = async (
   session: Session,
   which: readonly string[] | TaskQuery,
-  reason?: string,
+  { reason, signal, onProgress }: CancelManyOptions = {},
 ): Promise<EachResult[]> => {
-  const ids = isIds(which) ? which : await idsOf(session, { status: ['pending', 'running'], ...which })
+  const op = newOp()
   const results: EachResult[] = []
-  for (const id of ids) results.push(await each(id, () => cancelById(session, id, reason)))
+  for await (const batch of isIds(which) ? byIds(session, which) : byQuery(session, which)) {
+    if (signal?.aborted) break
+    const tasks = batch.filter((one): one is TaskRecord => 'revision' in one)
+    const moved = await moveEach(session, tasks, {
+      op,
+      moves: ['cancel', 'request-cancel'],
+      decide: (task) => machine.cancel(task, actorOf(session, op), reason),
+    })
+    const byTask = new Map(moved.map((result) => [result.id, result]))
+    results.push(...batch.map((one) => ('revision' in one ? byTask.get(one.id)! : one)))
+    onProgress?.(results.length)
+    if (moved.some((result) => 'error' in result && isContactLost(result.error))) break
+  }
   return results
 }
 
 const isIds = (which: readonly string[] | TaskQuery): which is readonly string[] => Array.isArray(which)
 
-const idsOf = async (session: Session, query: TaskQuery): Promise<string[]> => {
-  const ids: string[] = []
-  let cursor: string | null = null
-  do {
-    const page: TaskPage = await listTasks(session, {
-      ...query,
-      limit: 1_000,
-      ...(cursor === null ? null : { cursor }),
-    })
-    for (const { id } of page.tasks) ids.push(id)
-    cursor = page.cursor
-  } while (cursor !== null)
-  return ids
+/** An id that is none, or of no task, has its own result. */
+async function* byIds(session: Session, ids: readonly string[]): AsyncGenerator<readonly Chosen[], void, undefined> {
+  const distinct = [...new Set(ids)]
+  for (let i = 0; i < distinct.length; i += BATCH) {
+    const some = distinct.slice(i, i + BATCH).map(checkedId)
+    const good = some.flatMap((one) => (typeof one === 'string' ? [one] : []))
+    const found = await withPatience(session, () => session.store.get(good))
+    const records = new Map(good.map((id, n) => [id, found[n]]))
+    yield some.map((one) => (typeof one === 'string' ? (records.get(one) ?? { id: one, error: notFound(one) }) : one))
+  }
 }
 
-/** What is refused is that one's own result; a fault is everybody's. */
-export const each = async (id: string, move: () => Promise<Task>): Promise<EachResult> => {
+const checkedId = (id: string): string | { readonly id: string; readonly error: HoldfastError } => {
   try {
-    return { id, task: await move() }
+    return checkId(id)
   } catch (error) {
-    if (error instanceof HoldfastError) return { id, error }
+    if (error instanceof HoldfastError) return { id: String(id), error }
     throw error
+  }
+}
+
+/** The newest first: what is submitted meanwhile is not met. Without history. */
+async function* byQuery(session: Session, query: TaskQuery): AsyncGenerator<readonly Chosen[], void, undefined> {
+  const wanted = toQuery({ status: ['pending', 'running'], ...query })
+  let after: string | undefined
+  for (;;) {
+    const page = { order: 'newest' as const, limit: BATCH, now: null, ...(after === undefined ? null : { after }) }
+    const tasks = await withPatience(session, () => session.store.list(wanted, page))
+    if (tasks.length > 0) yield tasks
+    if (tasks.length < BATCH) return
+    after = tasks.at(-1)!.id
   }
 }

@@ -3,13 +3,13 @@ import { HoldfastError, isContactLost } from '../core/errors.ts'
 import * as machine from '../core/machine.ts'
 import { replacementOf } from '../core/replacement.ts'
 import { Task } from '../core/snapshot.ts'
-import { applyChange, type Change, type Instant, type TaskRecord } from '../core/task.ts'
+import type { Change, Instant, TaskRecord } from '../core/task.ts'
 import type { Inserted, Insertion } from '../store/store.ts'
 import { newId } from './ids.ts'
-import { type EachResult, each } from './many.ts'
+import { type EachResult, each, moveEach } from './move-each.ts'
 import { cancelById, deleteById } from './operations.ts'
 import { actorOf, type Session } from './session.ts'
-import { settleById, withPatience } from './settle.ts'
+import { withPatience } from './settle.ts'
 import { hashOf } from './submit.ts'
 
 export interface Replay {
@@ -27,51 +27,14 @@ export const replayBatch = (session: Session, dead: readonly TaskRecord[], repla
 // ── in place ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const replayInPlace = (session: Session, dead: readonly TaskRecord[], replay: Replay): Promise<EachResult[]> =>
-  moveEach(session, dead, 'replay', replay.op, (task) => {
-    const actor = actorOf(session, replay.op)
-    return machine.replay(task, actor, replay.expiresAt(actor.now))
+  moveEach(session, dead, {
+    op: replay.op,
+    moves: ['replay'],
+    decide: (task, seen) => {
+      const actor = actorOf(session, replay.op)
+      return machine.replay(sameDeath(seen, task), actor, replay.expiresAt(actor.now))
+    },
   })
-
-/** All in one write; what that does not settle, one by one. The tasks may come without their histories. */
-const moveEach = async (
-  session: Session,
-  tasks: readonly TaskRecord[],
-  move: machine.MoveName,
-  op: string,
-  decide: (task: TaskRecord) => Change | null,
-): Promise<EachResult[]> => {
-  const decided = tasks.map((task) => ({ task, result: tryTo(task.id, () => decide(task)) }))
-  const changes = decided.flatMap(({ result }) => ('value' in result && result.value !== null ? [result.value] : []))
-  const isWritten = await commitTogether(session, changes)
-  const results: EachResult[] = []
-  for (const { task, result } of decided) {
-    if ('error' in result) results.push(result)
-    else if (result.value !== null && isWritten.has(task.id)) {
-      session.events.moved(task, result.value)
-      results.push({ id: task.id, task: new Task(after(task, result.value)) })
-    } else {
-      const decision = { op, moves: [move], decide: (fresh: TaskRecord) => decide(sameDeath(task, fresh)) }
-      results.push(await each(task.id, async () => new Task(await settleById(session, task.id, decision))))
-    }
-  }
-  return results
-}
-
-/** Those of which the store said that they are written: all others must be read again. */
-const commitTogether = async ({ store }: Session, changes: readonly Change[]): Promise<ReadonlySet<string>> => {
-  if (changes.length === 0) return new Set()
-  try {
-    const committed = await store.commit(changes)
-    return new Set(changes.filter((_, i) => committed[i] === 'written').map(({ id }) => id))
-  } catch {
-    // Contact was lost, or one of them was too much for the store: each finds out for itself.
-    return new Set()
-  }
-}
-
-/** What came without a history has none afterwards, rather than a part of one. */
-const after = (task: TaskRecord, change: Change): TaskRecord =>
-  task.history.length === 0 ? { ...applyChange(task, change), history: [] } : applyChange(task, change)
 
 /** A task that ran again since it was chosen died of something else: nobody has decided about that. */
 const sameDeath = (seen: TaskRecord, fresh: TaskRecord): TaskRecord => {
@@ -114,9 +77,11 @@ const replayAsNew = async (session: Session, tasks: readonly TaskRecord[], repla
   const archived = await moveEach(
     session,
     replaced.map((one) => one.dead),
-    'archive',
-    replay.op,
-    (task) => archiveAs(session, task, newIds.get(task.id)!, replay.op),
+    {
+      op: replay.op,
+      moves: ['archive'],
+      decide: (task, seen) => archiveAs(session, sameDeath(seen, task), newIds.get(task.id)!, replay.op),
+    },
   )
   for (const [i, result] of archived.entries()) {
     const { replacement, isOurs } = replaced[i]!
@@ -205,15 +170,3 @@ const takeBack = async (session: Session, id: string): Promise<void> => {
 
 const cannotReplay = ({ id, status }: TaskRecord): HoldfastError =>
   new HoldfastError('CANNOT_REPLAY', `task ${id} is ${status}; only a failed task can be replayed`, { id, status })
-
-const tryTo = <T>(
-  id: string,
-  decide: () => T,
-): { readonly value: T } | { readonly id: string; error: HoldfastError } => {
-  try {
-    return { value: decide() }
-  } catch (error) {
-    if (error instanceof HoldfastError) return { id, error }
-    throw error
-  }
-}

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { TaskContext } from '../../src/index.ts'
+import type { Store } from '../../src/store/store.ts'
 import { begin, gate, refuses, shown } from './setup.ts'
 
 describe('cancelling', () => {
@@ -127,5 +128,80 @@ describe('cancelling', () => {
     ])
     expect(await client.cancelMany({ type: 'b' })).toMatchObject([{ id: two.id, task: { status: 'cancelled' } }])
     await refuses('TASK_NOT_FOUND')(client.cancel('01900000-0000-7000-8000-000000000000'))
+  })
+
+  it('cancelMany of many goes batch by batch, each told once, and stops between two when it is asked to', async () => {
+    const calls: number[] = []
+    const { client } = await begin({
+      through: (store) =>
+        new Proxy(store, {
+          get(target, name) {
+            if (name === 'commit')
+              return (changes: Parameters<Store['commit']>[0]) => {
+                calls.push(changes.length)
+                return target.commit(changes)
+              }
+            const value: unknown = Reflect.get(target, name, target)
+            return typeof value === 'function' ? value.bind(target) : value
+          },
+        }),
+    })
+    await client.submitMany(Array.from({ length: 1_200 }, (_, n) => ({ type: 'a', input: n })))
+    const told: string[] = []
+    client.onMove(({ task }) => told.push(task.id))
+    const progress: number[] = []
+    const stop = new AbortController()
+    const first = await client.cancelMany(
+      { type: 'a' },
+      {
+        signal: stop.signal,
+        onProgress: (done) => {
+          progress.push(done)
+          stop.abort()
+        },
+      },
+    )
+    expect(first).toHaveLength(500)
+    const second = await client.cancelMany(
+      { type: 'a' },
+      { reason: 'ordered twice', onProgress: (done) => progress.push(done) },
+    )
+    expect(second).toHaveLength(700)
+    expect(calls).toEqual([500, 500, 200])
+    expect(progress).toEqual([500, 500, 700])
+    expect(new Set(told).size).toBe(1_200)
+    expect(told).toHaveLength(1_200)
+    const { tasks } = await client.list({ status: 'cancelled', limit: 1 })
+    expect(tasks).toHaveLength(1)
+    expect((await client.history(second[0]!.id)).at(-1)).toMatchObject({ move: 'cancel', reason: 'ordered twice' })
+    expect(await client.count({ status: 'cancelled' })).toMatchObject({ count: 1_200 })
+  })
+
+  it('cancelMany decides anew about a task that moved since it was chosen, and tells what is no id', async () => {
+    let lease: (() => Promise<unknown>) | null = null
+    const { client } = await begin({
+      through: (store) =>
+        new Proxy(store, {
+          get(target, name) {
+            if (name === 'commit')
+              return async (changes: Parameters<Store['commit']>[0]) => {
+                const claimFirst = lease
+                lease = null
+                await claimFirst?.()
+                return target.commit(changes)
+              }
+            const value: unknown = Reflect.get(target, name, target)
+            return typeof value === 'function' ? value.bind(target) : value
+          },
+        }),
+    })
+    const { id } = await client.submit('a', 1)
+    lease = () => client.claim(id, { workerId: 'w' })
+    const results = await client.cancelMany([id, 'abc', '01900000-0000-7000-8000-000000000000', id])
+    expect(results).toMatchObject([
+      { id, task: { status: 'running', cancelRequestedAt: expect.any(Number) } },
+      { id: 'abc', error: { code: 'INVALID_TASK' } },
+      { error: { code: 'TASK_NOT_FOUND' } },
+    ])
   })
 })

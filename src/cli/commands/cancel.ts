@@ -1,6 +1,15 @@
 /** `holdfast cancel`: pending tasks are cancelled, running ones asked to stop; by id, or all that match. */
 import type { Task } from '../../index.ts'
-import { agreed, type BulkOptions, filterOf, mustChoose, tasks } from '../bulk.ts'
+import {
+  agreed,
+  type BulkOptions,
+  filterOf,
+  mustChoose,
+  STOPPED,
+  tasks,
+  withoutHistory,
+  withProgress,
+} from '../bulk.ts'
 import { eachTask } from '../each-task.ts'
 import { errorFacts } from '../errors.ts'
 import { EXIT, EXIT_CODES } from '../exit-codes.ts'
@@ -20,16 +29,28 @@ export const run = async (ids: readonly string[], options: Options): Promise<num
     const query = { ...filter, status: ['pending', 'running'] }
     const [{ count, capped }, page] = await Promise.all([client.count(query), client.list({ ...query, limit: 10 })])
     if (!(await agreed({ verb: 'cancel', count, capped, sample: page.tasks }, options))) return EXIT.ok
-    const results = await client.cancelMany(filter, reason)
+    let isStopped = false
+    const results = await withProgress(count, async (watch) => {
+      const done = await client.cancelMany(filter, { ...reason, ...watch })
+      isStopped = watch.signal.aborted
+      return done
+    })
     const refused = results.flatMap((result) => ('error' in result ? [result] : []))
     const asked = results.filter((result) => 'task' in result && result.task.status === 'running').length
     if (options.json)
-      outJson(results.map((result) => ('task' in result ? result : { id: result.id, error: errorFacts(result.error) })))
+      outJson(
+        results.map((result) =>
+          'task' in result
+            ? { id: result.id, task: withoutHistory(result.task) }
+            : { id: result.id, error: errorFacts(result.error) },
+        ),
+      )
     else {
       for (const { id, error } of refused) err(`${id} error: ${printable(error.message)} (${error.code})`)
       out(`cancelled ${tasks(results.length - refused.length - asked)}, asked ${asked} to stop`)
+      if (isStopped) err(STOPPED.aborted)
     }
-    return Math.max(EXIT.ok, ...refused.map(({ error }) => EXIT_CODES[error.code]))
+    return Math.max(isStopped ? EXIT.interrupted : EXIT.ok, ...refused.map(({ error }) => EXIT_CODES[error.code]))
   })
 }
 

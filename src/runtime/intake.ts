@@ -42,6 +42,8 @@ const FIRST_WAIT = 100
 /** How soon to look again for what is overdue but may not be moved yet. */
 const LEFT_ALONE = 100
 const LONGEST_WAIT = 5_000
+/** Tasks that are read at once when it is unclear what this worker holds. */
+const HELD_PAGE = 1_000
 
 export class Intake {
   readonly #session: Session
@@ -227,22 +229,32 @@ export class Intake {
   /** Finds and releases what this worker holds without knowing it. */
   async #releaseUnclear(): Promise<void> {
     if (this.#unclear.length === 0) return
-    const { store, time } = this.#session
-    const mine = await store.list({ workerId: this.#host.workerId }, { order: 'oldest', limit: 1_000, now: null })
-    const forgotten = mine.filter(
-      ({ lease }) => lease !== null && this.#unclear.some((op) => lease.token.startsWith(`${op}.`)),
-    )
-    for (const task of forgotten) {
-      const { token } = task.lease!
+    const unclear = [...this.#unclear]
+    for (let page = await this.#held(); page.length > 0; page = await this.#held(page.at(-1)!.id)) {
+      for (const task of page) {
+        const token = task.lease?.token
+        if (token !== undefined && unclear.some((op) => token.startsWith(`${op}.`))) await this.#giveBack(task, token)
+      }
+    }
+    this.#unclear = this.#unclear.filter((op) => !unclear.includes(op))
+  }
+
+  #held(after?: string): Promise<readonly TaskRecord[]> {
+    const page = { order: 'oldest', limit: HELD_PAGE, now: null, ...(after === undefined ? null : { after }) } as const
+    return this.#session.store.list({ workerId: this.#host.workerId }, page)
+  }
+
+  async #giveBack(task: TaskRecord, token: string): Promise<void> {
+    const { time } = this.#session
+    try {
       await settle(this.#session, task, {
         op: token,
         moves: ['release'],
         decide: (fresh) => release(fresh, { token }, time.now()),
-      }).catch((error: unknown) => {
-        if (isContactLost(error)) throw error
       })
+    } catch (error) {
+      if (isContactLost(error)) throw error
     }
-    this.#unclear = []
   }
 
   async #backOff(error: unknown): Promise<void> {

@@ -80,7 +80,7 @@ const lease = (schema: string, wanted: string, pick: string): string => `
     lease_token = ${TOKEN}, lease_worker = $6, lease_claimed_at = clock.now, lease_expires_at = clock.now + $7,
     history = t.history || ',{"n":' || (t.revision + 1) || ',"at":' || clock.now || $8 || '.' || btrim(t.ctid::text, '()') || '"}'
   from clock where t.ctid = any(array(select place from picked))
-  returning clock.now, t.lease_token, ${[...CLAIMED_NUMBERS, ...CLAIMED_TEXTS].map((column) => `t.${column}`).join(', ')}`
+  returning t.lease_token, ${[...CLAIMED_NUMBERS, ...CLAIMED_TEXTS].map((column) => `t.${column}`).join(', ')}, clock.now`
 
 /** The first instant at which something of this queue is due, or anything lapses or expires. */
 const next = (schema: string): string => `
@@ -93,9 +93,9 @@ const next = (schema: string): string => `
     (select expires_at from ${schema}.task where status = 'pending' and expires_at is not null order by expires_at limit 1)
   )`
 
-const CLAIMED = `now bigint, lease_token text, priority integer, available_at bigint, expires_at bigint, created_at bigint, revision integer,
+const CLAIMED = `lease_token text, priority integer, available_at bigint, expires_at bigint, created_at bigint, revision integer,
   attempts integer, retry_count integer, reschedule_count integer, replay_count integer, id uuid, input text, type text, idempotency_key text,
-  last_error text, options text, replayed_as uuid`
+  last_error text, options text, replayed_as uuid, now bigint`
 
 /** One plan for all values: the statements are written so that there is only one good one, and they must not be planned by the table's past. */
 const SETTINGS = `set plan_cache_mode = force_generic_plan set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off

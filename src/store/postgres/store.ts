@@ -189,10 +189,10 @@ class PostgresStore implements Store {
     if (limit === 0) return []
     const { one, many } = this.#statements
     const rows = await this.#query(types?.length === 1 ? one : many, claimValues(want))
-    // Row: the clock, then the claimed row.
-    return rows
-      .map(([at, ...row]) => decodeClaimed(row as Row, { queue, workerId, op, leaseTtl, now: at as number }))
-      .sort(byTurn)
+    if (rows.length === 0) return []
+    // After each claimed row comes the clock, one for all.
+    const claimedWith = { queue, workerId, op, leaseTtl, now: rows[0]!.at(-1) as number }
+    return rows.map((row) => decodeClaimed(row as Row, claimedWith)).sort(byTurn)
   }
 
   async #due({ dueLimit, now }: Want): Promise<TaskRecord[]> {

@@ -2,6 +2,7 @@
 import { MOVING_VERBS } from './moving-verbs.ts'
 import { OPERATOR_VERBS } from './operator-verbs.ts'
 import { SCHEDULE_VERBS } from './schedule-verbs.ts'
+import { SERVE_VERB } from './serve-verb.ts'
 
 type Run = (args: readonly string[], options: never) => Promise<number>
 
@@ -123,6 +124,7 @@ export const VERBS: readonly Verb[] = [
     ],
     load: () => import('./commands/worker.ts'),
   },
+  SERVE_VERB,
   {
     name: 'stats',
     summary: 'how many tasks are where, queue by queue',

@@ -7,6 +7,7 @@ import type { Access, Authorize, Tokens } from './access.ts'
 import { readBody } from './body.ts'
 import { checkAgainst } from './checking.ts'
 import { Confirmations } from './confirmations.ts'
+import { Deeds } from './deeds.ts'
 import { DoorError, errorResponse, statusOf } from './errors.ts'
 import { Feed } from './feed.ts'
 import { openApi } from './openapi.ts'
@@ -72,6 +73,7 @@ export const createDoor = (client: Client, options: DoorOptions): Door => {
   const isSecret = redact.length === 0 ? null : redactor(redact)
   const feed = new Feed(client)
   const confirmations = new Confirmations()
+  const deeds = new Deeds()
   const now = storeNow(client)
   const showings = {
     whole: new Showing({ payloads: true, isSecret, now }),
@@ -110,10 +112,15 @@ export const createDoor = (client: Client, options: DoorOptions): Door => {
       showing,
       feed,
       confirmations,
+      deeds,
       signal: request.signal,
     }
   }
 
+  const close = (): void => {
+    feed.close()
+    deeds.close()
+  }
   const app = new Hono({ strict: false }).basePath(basePath)
   app.use(
     secureHeaders({
@@ -165,7 +172,7 @@ export const createDoor = (client: Client, options: DoorOptions): Door => {
       return errorResponse(new DoorError('WRONG_METHOD', undefined, { allow: allowed.join(', ') }))
     return (pages && servePage(pages, context.req.raw, basePath)) ?? errorResponse(new DoorError('NO_SUCH_ROUTE'))
   })
-  return { fetch: (request) => app.fetch(request), close: () => feed.close() }
+  return { fetch: (request) => app.fetch(request), close }
 }
 
 const addSession = (

@@ -27,6 +27,7 @@ export class Feed {
   readonly #viewers = new Set<Viewer>()
   readonly #ticker = new Ticker()
   readonly #timers = new Set<NodeJS.Timeout>()
+  readonly #closing = new AbortController()
   #following: AbortController | null = null
   #gathered: TaskChange[] = []
   #skipped = 0
@@ -44,6 +45,11 @@ export class Feed {
     return this.#ticker.past
   }
 
+  /** Aborts when the door is closed: streams end. */
+  get closing(): AbortSignal {
+    return this.#closing.signal
+  }
+
   /** From now on, until the returned function is called. */
   watch(viewer: Viewer): () => void {
     this.#viewers.add(viewer)
@@ -55,6 +61,7 @@ export class Feed {
   }
 
   close(): void {
+    this.#closing.abort()
     this.#viewers.clear()
     this.#end()
   }

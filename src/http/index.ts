@@ -12,6 +12,6 @@ export {
 } from './access.ts'
 export { createDoor, type Door, type DoorOptions } from './door.ts'
 export { openApi } from './openapi.ts'
-export { type Pages, readPages } from './pages.ts'
+export { dashboardPages, type Pages } from './pages.ts'
 export { RIGHTS, type Right } from './route.ts'
 export { type Listening, listen } from './serve.ts'

@@ -1,6 +1,7 @@
 /** The dashboard's files: read once, served as they are. They hold no data, so they need no credential. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { extname, join, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
 interface Page {
   readonly bytes: Uint8Array<ArrayBuffer>
@@ -22,7 +23,7 @@ const TYPES: Readonly<Record<string, string>> = {
 }
 
 /** null: there is no such folder. */
-export const readPages = (folder: string): Pages | null => {
+const readPages = (folder: string): Pages | null => {
   try {
     const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
     return new Map(
@@ -39,6 +40,11 @@ export const readPages = (folder: string): Pages | null => {
     return null
   }
 }
+
+/** As it is built into the package; null where it is not. */
+export const dashboardPages = (): Pages | null =>
+  readPages(fileURLToPath(new URL('../dashboard', import.meta.url))) ??
+  readPages(fileURLToPath(new URL('../../dist/dashboard', import.meta.url)))
 
 /** Files whose name holds a hash of what is in them never change. */
 const FOREVER = 'public, max-age=31536000, immutable'

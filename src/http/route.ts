@@ -1,6 +1,7 @@
 /** What a route is: one row that says who may call it, what goes in, what comes out, and what it does. openapi.ts prints the rows. */
 import type { Client, Code } from '../index.ts'
 import type { Confirmations } from './confirmations.ts'
+import type { Deeds } from './deeds.ts'
 import type { Feed } from './feed.ts'
 import type { Schema } from './schemas.ts'
 import type { Showing } from './showing.ts'
@@ -24,6 +25,7 @@ export interface Call {
   readonly showing: Showing
   readonly feed: Feed
   readonly confirmations: Confirmations
+  readonly deeds: Deeds
   /** Aborts when the caller has gone. */
   readonly signal: AbortSignal
 }

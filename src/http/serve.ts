@@ -13,6 +13,7 @@ export interface Listening {
 /** A request that takes longer than this to arrive is cut off: nobody holds a connection by writing slowly. */
 const SLOWEST_HEADERS = 10_000
 const SLOWEST_REQUEST = 30_000
+const PATIENCE = 5_000
 const MOST_CONNECTIONS = 1_000
 /** Longer than most clients keep an idle connection: they close it first, and no request is lost on one that is closing. */
 const KEEP_ALIVE = 65_000
@@ -34,7 +35,9 @@ export const listen = async (door: Door, { host, port }: { host: string; port: n
       door.close()
       const closed = new Promise<void>((done) => server.close(() => done()))
       server.closeIdleConnections()
-      return closed
+      // What is still under way then has had its time.
+      const last = setTimeout(() => server.closeAllConnections(), PATIENCE)
+      return closed.finally(() => clearTimeout(last))
     },
   }
 }

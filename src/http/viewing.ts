@@ -39,12 +39,13 @@ export const streamOf = ({ feed, showing, query, signal }: Call): ReadableStream
   return new ReadableStream<Uint8Array>(
     {
       start: (controller) => {
+        const end = (): void => {
+          leave()
+          controller.close()
+        }
         const send = (bytes: Uint8Array): void => {
           if ((controller.desiredSize ?? 0) > -MOST_WAITING) controller.enqueue(bytes)
-          else {
-            leave()
-            controller.close()
-          }
+          else end()
         }
         const view = (event: FeedEvent): void => {
           const data = seen(event)
@@ -55,8 +56,10 @@ export const streamOf = ({ feed, showing, query, signal }: Call): ReadableStream
         leave = () => {
           clearInterval(beat)
           unwatch()
+          feed.closing.removeEventListener('abort', end)
         }
-        signal.addEventListener('abort', leave, { once: true })
+        signal.addEventListener('abort', () => leave(), { once: true })
+        feed.closing.addEventListener('abort', end)
         send(encoder.encode('retry: 2000\n\n'))
         send(message('past', { ticks: feed.past.map(shownTick) }))
       },

@@ -5,9 +5,10 @@ import { isPermanent, RescheduleError, type RescheduleOptions } from '../core/fa
 import * as machine from '../core/machine.ts'
 import { encodePayload } from '../core/payload.ts'
 import { Task } from '../core/snapshot.ts'
-import type { Change, Holder, TaskRecord } from '../core/task.ts'
+import type { Change, Holder, Lease, TaskRecord } from '../core/task.ts'
 import type { Session } from './session.ts'
 import { read, settle, withPatience } from './settle.ts'
+import { tellIfStale } from './stale-writes.ts'
 
 export class TaskLease {
   /** As it was claimed. */
@@ -68,7 +69,7 @@ export class TaskLease {
   async renew(
     options: { readonly progress?: unknown; readonly leaseTtl?: Duration } = {},
   ): Promise<{ cancelRequested: boolean }> {
-    const lease = machine.holding(await this.#current(), this.#holder)
+    const lease = this.#held(await this.#current())
     const progress =
       options.progress === undefined
         ? undefined
@@ -82,8 +83,23 @@ export class TaskLease {
     }
     const [renewed] = await withPatience(this.#session, () => this.#session.store.renew([renewal], null))
     if (renewed === 'lost')
-      throw new HoldfastError('STALE_LEASE', `the lease on task ${this.#record.id} was lost`, { id: this.#record.id })
+      throw this.#refused(
+        new HoldfastError('STALE_LEASE', `the lease on task ${this.#record.id} was lost`, { id: this.#record.id }),
+      )
     return { cancelRequested: renewed === 'cancel' }
+  }
+
+  #held(task: TaskRecord): Lease {
+    try {
+      return machine.holding(task, this.#holder)
+    } catch (error) {
+      throw this.#refused(error)
+    }
+  }
+
+  #refused(error: unknown): unknown {
+    tellIfStale(error, this.#record)
+    return error
   }
 
   /** A token needs no read: the store compares it. A worker id alone must be looked up. */
@@ -94,6 +110,10 @@ export class TaskLease {
 
   async #move(moves: readonly machine.MoveName[], decide: (task: TaskRecord) => Change): Promise<Task> {
     const op = this.#record.lease?.token ?? this.token ?? ''
-    return new Task(await settle(this.#session, this.#record, { op, moves, decide }))
+    try {
+      return new Task(await settle(this.#session, this.#record, { op, moves, decide }))
+    } catch (error) {
+      throw this.#refused(error)
+    }
   }
 }

@@ -7,7 +7,7 @@ import type { Change, TaskRecord } from '../core/task.ts'
 import { TaskLease } from './lease.ts'
 import { look } from './look.ts'
 import type { Queues } from './queues.ts'
-import { actorOf, newOp, notFound, type Session } from './session.ts'
+import { actorOf, newOp, newSecretOp, notFound, type Session } from './session.ts'
 import { read, settle, settleById, withPatience } from './settle.ts'
 
 type DecideAs = (task: TaskRecord, actor: machine.Actor) => Change | null
@@ -62,7 +62,7 @@ export const claimById = async (
   id: string,
   { workerId, leaseTtl }: ClaimFacts,
 ): Promise<TaskLease> => {
-  const token = `${newOp()}.0`
+  const token = `${newSecretOp()}.0`
   const { time, random, store } = session
   let task = await read(session, checkId(id))
   if (task.status === 'running' && task.lease?.workerId === workerId) {
@@ -107,7 +107,7 @@ export const claimNext = async (
   { queue, types, workerId, leaseTtl }: ClaimNextFacts,
 ): Promise<TaskLease | null> => {
   if ((await queues.refresh()).has(queue)) return null
-  const op = newOp()
+  const op = newSecretOp()
   let isRepeat = false
   return withPatience(session, async () => {
     // The reply to the first try may have been lost: then the task is held already, under a token that begins with our op.

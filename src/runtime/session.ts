@@ -26,6 +26,9 @@ let count = 0
 /** Unique, short, without meaning: this process's chance and a counter. */
 export const newOp = (): string => `${ofThisProcess}-${(count++).toString(36)}`
 
+/** For the claims of callers who drive tasks themselves: one lease's token must not tell another's. */
+export const newSecretOp = (): string => randomBytes(16).toString('base64url')
+
 /** The client itself as the one who moves a task, under a new operation id. */
 export const actorOf = (session: Session, op: string = newOp()): Actor => ({
   now: session.time.now(),

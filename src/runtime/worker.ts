@@ -19,6 +19,7 @@ import { Registration } from './registry.ts'
 import type { Retention } from './retention.ts'
 import type { Scheduler } from './scheduler.ts'
 import type { Session } from './session.ts'
+import { tellIfStale } from './stale-writes.ts'
 import { type WorkerOptions, type WorkerSettings, workerSettings } from './worker-options.ts'
 
 interface Registered {
@@ -347,6 +348,7 @@ export class Worker {
   #ended({ attempt }: Ending, result: Parameters<Ended>[1]): void {
     this.#heartbeat.drop(attempt)
     if ('error' in result) {
+      tellIfStale(result.error, attempt.record)
       this.#session.logger.warn(`the result of task ${attempt.record.id} was not written: ${result.error.message}`, {
         code: result.error.code,
       })

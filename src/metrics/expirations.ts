@@ -1,0 +1,39 @@
+/** Pending tasks that will expire, as far as they were seen: enough to warn before they do. */
+import type { Instant, Task } from '../index.ts'
+
+interface Waiting {
+  readonly type: string
+  readonly queue: string
+  readonly expiresAt: Instant
+}
+
+/** Beyond it, the oldest known are forgotten. */
+const MOST = 100_000
+const NEAR = 60_000
+
+export class Expirations {
+  readonly #waiting = new Map<string, Waiting>()
+
+  /** After a move, or when it was found. */
+  see({ id, type, queue, status, expiresAt }: Task): void {
+    this.#waiting.delete(id)
+    if (status !== 'pending' || expiresAt === null) return
+    this.#waiting.set(id, { type, queue, expiresAt })
+    if (this.#waiting.size > MOST) this.#waiting.delete(this.#waiting.keys().next().value!)
+  }
+
+  /** How many are near, by type and queue. */
+  near(now: Instant): { readonly type: string; readonly queue: string; readonly count: number }[] {
+    const groups = new Map<string, { type: string; queue: string; count: number }>()
+    for (const [id, { type, queue, expiresAt }] of this.#waiting) {
+      if (expiresAt <= now) this.#waiting.delete(id)
+      else if (expiresAt <= now + NEAR) {
+        const key = JSON.stringify([type, queue])
+        const group = groups.get(key)
+        if (group === undefined) groups.set(key, { type, queue, count: 1 })
+        else group.count++
+      }
+    }
+    return [...groups.values()]
+  }
+}

@@ -1,0 +1,70 @@
+/** The metrics and their names, which do not change: dashboards and alerts are built on them. */
+import { Counter, Gauge, Histogram, type Registry } from '@prometheus-io/client'
+
+const LABELS = ['task_type', 'queue'] as const
+type Label = (typeof LABELS)[number]
+
+const COUNTED = {
+  submitted: 'Tasks put into the store',
+  claimed: 'Claims by workers',
+  completed: 'Tasks that completed',
+  failed: 'Tasks that failed for good: dead letters',
+  retried: 'Runs that failed and will be tried again, and retries by hand',
+  rescheduled: 'Durable sleeps',
+  expired: 'Tasks that expired before they were claimed',
+  cancelled: 'Tasks that were cancelled',
+  released: 'Claims given back at shutdown',
+} as const
+
+export type Counted = keyof typeof COUNTED
+
+/** From a hundredth of a second to a day. */
+const LONG = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3_600, 21_600, 86_400]
+const SHORT = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900]
+
+export interface Instruments {
+  readonly counters: Readonly<Record<Counted, Counter<Label>>>
+  readonly ttl: Histogram<Label>
+  readonly rescheduleDelay: Histogram<Label>
+  readonly wait: Histogram<Label>
+  readonly duration: Histogram<Label>
+  readonly leasesLost: Counter<Label>
+  readonly staleWrites: Counter<Label>
+  readonly nearExpiration: Gauge<Label>
+  readonly depth: Gauge<'queue' | 'view'>
+}
+
+export const makeInstruments = (registry: Registry): Instruments => {
+  const registers = [registry]
+  const counter = (name: string, help: string): Counter<Label> =>
+    new Counter({ name, help, labelNames: LABELS, registers })
+  const histogram = (name: string, help: string, buckets: number[]): Histogram<Label> =>
+    new Histogram({ name, help, labelNames: LABELS, buckets, registers })
+  const counters = Object.fromEntries(
+    Object.entries(COUNTED).map(([name, help]) => [name, counter(`holdfast_tasks_${name}_total`, help)]),
+  ) as Record<Counted, Counter<Label>>
+  return {
+    counters,
+    ttl: histogram('holdfast_task_ttl_seconds', 'Time to live that tasks were submitted with', LONG),
+    rescheduleDelay: histogram('holdfast_reschedule_delay_seconds', 'Length of durable sleeps', LONG),
+    wait: histogram('holdfast_task_wait_seconds', 'From due to claimed', SHORT),
+    duration: histogram('holdfast_task_duration_seconds', 'From claimed to the end of the run', SHORT),
+    leasesLost: counter('holdfast_leases_lost_total', 'Leases that lapsed: a worker died, or stood still'),
+    staleWrites: counter(
+      'holdfast_stale_writes_rejected_total',
+      'Writes refused because the lease was not the current one',
+    ),
+    nearExpiration: new Gauge({
+      name: 'holdfast_tasks_near_expiration',
+      help: 'Pending tasks that expire within 60 s',
+      labelNames: LABELS,
+      registers,
+    }),
+    depth: new Gauge({
+      name: 'holdfast_queue_depth',
+      help: 'Tasks by queue and view; waiting ones counted up to 100,000',
+      labelNames: ['queue', 'view'],
+      registers,
+    }),
+  }
+}

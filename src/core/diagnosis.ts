@@ -43,6 +43,8 @@ export type Fact =
   | { readonly check: 'connections'; readonly used: number; readonly most: number }
   /** Whether a write under a condition is refused when the condition does not hold: stores on objects and streams prove it by a race. */
   | { readonly check: 'conditional-writes'; readonly areAtomic: boolean; readonly found: string }
+  /** Old versions of what is written again and again, and whether a rule takes them away. */
+  | { readonly check: 'versions'; readonly areKept: boolean; readonly areExpired: boolean }
   | { readonly check: 'clock'; readonly ahead: number; readonly uncertainty: number }
   | { readonly check: 'workers'; readonly versions: Readonly<Record<string, number>> }
   | {
@@ -179,6 +181,16 @@ const JUDGES: Judges = {
     areAtomic
       ? ok(found)
       : problem(found, 'Use a server that honours conditional writes: without them two workers can win one claim.'),
+
+  versions: ({ areKept, areExpired }) =>
+    !areKept
+      ? ok('the bucket keeps no old versions')
+      : areExpired
+        ? ok('the bucket keeps old versions, and a rule takes them away')
+        : warning(
+            'the bucket keeps every old version: each move of a task leaves one, for ever',
+            'Suspend versioning, or add a lifecycle rule with NoncurrentVersionExpiration and ExpiredObjectDeleteMarker.',
+          ),
 
   clock: ({ ahead, uncertainty }) => {
     const off = Math.max(0, Math.abs(ahead) - uncertainty)

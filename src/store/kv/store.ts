@@ -1,4 +1,5 @@
 /** The engine for stores that are versioned keys: the whole contract on get, create, compare-and-set, delete and ordered lists. */
+import type { Fact } from '../../core/diagnosis.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import type { KeyRecord } from '../../core/idempotency.ts'
 import type { Change, Instant, TaskRecord } from '../../core/task.ts'
@@ -40,6 +41,7 @@ export interface KvOptions {
   readonly leaseTtl: number
   /** Rejects when this is not the store any more that was opened. Asked now and then. */
   readonly checkIdentity?: () => Promise<void>
+  readonly examine?: () => Promise<readonly Fact[]>
   /** Monotonic milliseconds: for tests that hold time in their hands. */
   readonly mono?: () => number
   /** Default: lists them. */
@@ -56,6 +58,7 @@ export class KvStore implements Store {
   readonly claimsAtOnce = 2
   readonly documents: Documents
   readonly orphans: Orphans
+  readonly examine?: () => Promise<readonly Fact[]>
   readonly #kv: SteadyKeyValue
   readonly #discards: Discards
   readonly #tasks: Tasks
@@ -74,9 +77,10 @@ export class KvStore implements Store {
 
   constructor(
     kv: KeyValue,
-    { capabilities, leaseTtl, surveyor, checkIdentity, mono = () => performance.now() }: KvOptions,
+    { capabilities, leaseTtl, surveyor, checkIdentity, examine, mono = () => performance.now() }: KvOptions,
   ) {
     this.#checkIdentity = checkIdentity
+    if (examine !== undefined) this.examine = () => this.#call(examine)
     this.#mono = mono
     this.#identifiedAt = mono()
     this.capabilities = new Set(capabilities)

@@ -7,6 +7,7 @@ import { KvStore } from '../kv/store.ts'
 import type { Store } from '../store.ts'
 import { parseAddress, type S3Place } from './address.ts'
 import { loadDriver, type RequestKind } from './client.ts'
+import { examine } from './examine.ts'
 import { checkIdentity, openIdentity } from './identity.ts'
 import { S3KeyValue } from './key-value.ts'
 import { proveConditions } from './proof.ts'
@@ -41,7 +42,8 @@ export const openS3 = async (url: string, options: S3Options = {}): Promise<Stor
       },
     )
   const { credentials, onRequest, onCreated, create = false } = options
-  const kv = new S3KeyValue(await loadDriver(), place, {
+  const driver = await loadDriver()
+  const kv = new S3KeyValue(driver, place, {
     requestTimeout,
     ...(credentials === undefined ? null : { credentials }),
     ...(onRequest === undefined ? null : { onRequest }),
@@ -55,6 +57,7 @@ export const openS3 = async (url: string, options: S3Options = {}): Promise<Stor
       capabilities: ['durable'],
       leaseTtl: LEASE_TTL,
       checkIdentity: () => checkIdentity(steady, identity),
+      examine: () => examine(driver, kv, place),
     })
   } catch (error) {
     await kv.close()

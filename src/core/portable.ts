@@ -31,7 +31,7 @@ export interface ExportHeader {
   readonly filtered: boolean
 }
 
-export interface PortablePause {
+interface PortablePause {
   readonly queue: string
   readonly at: string
   readonly by: string

@@ -144,13 +144,24 @@ class Move {
     const left = await withPatience(this.#from, () => this.#from.store.count(NOT_ARCHIVED, MANY, null))
     this.#total = this.#batch.gone + left
     const tag = movedTag(this.#to.store.address)
-    for await (const page of pagesOf(this.#from, which)) {
-      const going = page.filter((task) => this.#mayGo(task, tag))
-      for (const { id, status } of page) if (status === 'running') running.add(id)
-      if (going.length > 0) found += await this.#moveSome(going.map(({ id }) => id))
-      if (found > 0) this.#tell(running.size)
-      if (this.#isAborted) break
+    // While some are moved, the next ones are read.
+    let moving = Promise.resolve()
+    try {
+      for await (const page of pagesOf(this.#from, which)) {
+        const going = page.filter((task) => this.#mayGo(task, tag)).map(({ id }) => id)
+        for (const { id, status } of page) if (status === 'running') running.add(id)
+        const tasks = going.length === 0 ? [] : await this.#batch.ready(going)
+        await moving
+        if (this.#isAborted) break
+        if (found > 0) this.#tell(running.size)
+        found += tasks.length
+        moving = this.#moveSome(tasks)
+        moving.catch(() => {})
+      }
+    } finally {
+      await moving
     }
+    if (found > 0) this.#tell(running.size)
     return { found, running }
   }
 
@@ -160,14 +171,12 @@ class Move {
     return !(status === 'archived' && tags?.[MOVED_TAG] === tag)
   }
 
-  async #moveSome(ids: readonly string[]): Promise<number> {
-    const tasks = await this.#batch.ready(ids)
-    if (tasks.length === 0) return 0
+  async #moveSome(tasks: readonly TaskRecord[]): Promise<void> {
+    if (tasks.length === 0) return
     await this.#pauses.hold(new Set(tasks.map(({ queue }) => queue)), this.#options.signal)
-    if (this.#isAborted) return 0
+    if (this.#isAborted) return
     await this.#state.announce(tasks.map(({ id }) => id))
     await this.#batch.move(tasks)
-    return tasks.length
   }
 
   /** Until one of them runs no more. What a dead worker held is taken from it, as any worker would. */

@@ -5,21 +5,24 @@ import type { Session } from './session.ts'
 import { withPatience } from './settle.ts'
 
 const FIRST = 50
-const MOST = 500
+const MOST = 1_000
 /** Characters of payload in one page, about. */
 const WEIGHT = 4_000_000
 
-/** Without history. A task that comes in below where the walk has been is not met. */
+/** Without history, one page read ahead. A task that comes in below where the walk has been is not met. */
 export async function* pagesOf(session: Session, query: Query): AsyncGenerator<readonly TaskRecord[], void, undefined> {
-  let after: string | undefined
-  let limit = FIRST
-  for (;;) {
+  const read = (limit: number, after?: string): Promise<readonly TaskRecord[]> => {
     const page = { order: 'oldest' as const, limit, now: null, ...(after === undefined ? null : { after }) }
-    const tasks = await withPatience(session, () => session.store.list(query, page))
-    if (tasks.length === 0) return
-    after = tasks.at(-1)!.id
+    const reading = withPatience(session, () => session.store.list(query, page))
+    // Whoever stops in the middle never asks how the next page went.
+    reading.catch(() => {})
+    return reading
+  }
+  let tasks = await read(FIRST)
+  while (tasks.length > 0) {
+    const next = read(nextLimit(tasks), tasks.at(-1)!.id)
     yield tasks
-    limit = nextLimit(tasks)
+    tasks = await next
   }
 }
 

@@ -51,8 +51,8 @@ export const lossy = (store: Store, plan: LossPlan): Store => {
     ]),
   )
   const orphans = {
-    list: behindWire('orphans.list', store.orphans.list as Call, plan),
-    put: behindWire('orphans.put', store.orphans.put as Call, plan),
+    list: behindWire('orphans.list', store.orphans.list.bind(store.orphans) as Call, plan),
+    put: behindWire('orphans.put', store.orphans.put.bind(store.orphans) as Call, plan),
   }
   return new Proxy(store, {
     get(target, name) {

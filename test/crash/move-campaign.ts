@@ -1,11 +1,14 @@
 /** A move between two stores with live workers on both, killed at every named point and run again; and what must be true then. */
+import { spawn } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { type Client, connect, type Duration, silentLogger, type Task } from '../../src/index.ts'
 import type { TaskRecord } from '../../src/store/store.ts'
 import { openAt } from './address.ts'
 import type { Death, MoverPlan } from './children/mover.ts'
-import { type Child, folder, start, until } from './processes.ts'
+import { Child, folder, pause, start, until } from './processes.ts'
+import type { Chance } from './seed.ts'
 import { readWitnesses, type WitnessLine } from './witness.ts'
 
 /** Every write of a move, before and after it: what comes late in a move stands late in the list. */
@@ -40,6 +43,8 @@ export interface MoveCampaign {
   readonly deaths: readonly Death[]
   readonly tasks?: number
   readonly plant?: MoverPlan['plant']
+  /** The command line, killed so many times at instants chosen by chance, and then run to its end. */
+  readonly program?: { readonly kills: number; readonly chance: Chance }
 }
 
 export interface MoveOutcome {
@@ -50,7 +55,14 @@ export interface MoveOutcome {
   readonly slots: number
 }
 
-export const moveCampaign = async ({ from, to, deaths, tasks = 1_500, plant }: MoveCampaign): Promise<MoveOutcome> => {
+export const moveCampaign = async ({
+  from,
+  to,
+  deaths,
+  tasks = 1_500,
+  plant,
+  program,
+}: MoveCampaign): Promise<MoveOutcome> => {
   const place = folder()
   const [here, there] = [join(place, 'from'), join(place, 'to')]
   for (const path of [here, there]) mkdirSync(path)
@@ -78,7 +90,8 @@ export const moveCampaign = async ({ from, to, deaths, tasks = 1_500, plant }: M
     return mover
   }
   for (const death of deaths) await run(death)
-  await run()
+  if (program === undefined) await run()
+  else killed += await runProgram(from, to, program)
 
   const unfinished = { status: ['ready', 'retrying', 'running'] }
   await until('the new store has run its tasks', async () => (await fresh.count(unfinished)).count === 0, 120_000)
@@ -96,6 +109,29 @@ export const moveCampaign = async ({ from, to, deaths, tasks = 1_500, plant }: M
   await Promise.all([old.close(), fresh.close()])
   const ran = (lines: readonly WitnessLine[]): number => new Set(lines.map(({ task }) => task)).size
   return { wrong, killed, stolen, ranOn: { from: ran(witness.from), to: ran(witness.to) }, slots: slots.length }
+}
+
+const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+
+/** How often it was killed: a run that was faster than its death is the last. */
+const runProgram = async (
+  from: string,
+  to: string,
+  { kills, chance: { between } }: NonNullable<MoveCampaign['program']>,
+): Promise<number> => {
+  const addresses = [from, to].map((address) => (address.includes(':') ? address : `sqlite:${address}`))
+  for (let killed = 0; ; killed++) {
+    const args = ['--no-warnings', MAIN, 'move', ...addresses, '--live']
+    const child = new Child(spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] }))
+    if (killed < kills) await Promise.race([child.ended, pause(between(400, 2_500))])
+    if (killed < kills && child.isAlive) {
+      await child.kill()
+      continue
+    }
+    const { code } = await child.end(120_000)
+    if (code !== 0) throw new Error(`holdfast move ended with ${code}: ${child.stderr}`)
+    return killed
+  }
 }
 
 /** Tasks with and without keys, some that have been tried already, a key that has outlived its task, a schedule. */

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { DEATHS, moveCampaign } from './move-campaign.ts'
 import { cleanUp, folder } from './processes.ts'
-import { report } from './seed.ts'
+import { report, seededChance } from './seed.ts'
 
 cleanUp()
 
@@ -20,6 +20,14 @@ test('a move with live workers on both sides, killed at every named point and ru
   expect(wrong.slice(0, 5)).toEqual([])
   expect(killed).toBe(DEATHS.length)
   expect(Math.min(stolen, ranOn.from, ranOn.to, slots)).toBeGreaterThan(0)
+})
+
+test('holdfast move --live, killed at any time and typed again, loses and doubles nothing', async () => {
+  const program = { kills: 8, chance: seededChance('holdfast move') }
+  const { wrong, killed, ranOn } = await moveCampaign({ ...files(), deaths: [], tasks: 8_000, program })
+  report(`holdfast move: killed ${killed} times, ${ranOn.from} tasks ran in the old file, ${ranOn.to} in the new one`)
+  expect(wrong.slice(0, 5)).toEqual([])
+  expect(killed).toBeGreaterThan(1)
 })
 
 test('a mover that archives before it copies is noticed', async () => {

@@ -7,7 +7,8 @@ import { READY } from '../kv/names.ts'
 import type { Bells } from './bells.ts'
 import type { ServerClock } from './clock.ts'
 import type { Connected } from './connection.ts'
-import { asHoldfastError, isNotFound, isWrongSequence } from './errors.ts'
+import type { Contact } from './contact.ts'
+import { isNotFound, isWrongSequence } from './errors.ts'
 import type { LaterHints } from './later.ts'
 import { hintOf, type Subjects } from './subjects.ts'
 
@@ -41,6 +42,7 @@ export class NatsBucket implements KeyValue {
   readonly #bells: Bells
   readonly #later: LaterHints
   readonly #clock: ServerClock
+  readonly #contact: Contact
   readonly #guard: Guard
   readonly #encoder = new TextEncoder()
   readonly #listed = new Map<string, Listed>()
@@ -53,6 +55,7 @@ export class NatsBucket implements KeyValue {
       readonly bells: Bells
       readonly later: LaterHints
       readonly clock: ServerClock
+      readonly contact: Contact
       readonly guard: Guard
     },
   ) {
@@ -62,16 +65,15 @@ export class NatsBucket implements KeyValue {
     this.#bells = parts.bells
     this.#later = parts.later
     this.#clock = parts.clock
+    this.#contact = parts.contact
     this.#guard = parts.guard
   }
 
-  async #call<T>(call: () => Promise<T>): Promise<T> {
-    try {
+  #call<T>(call: () => Promise<T>): Promise<T> {
+    return this.#contact.run(async () => {
       await this.#guard()
-      return await call()
-    } catch (error) {
-      throw asHoldfastError(error, this.address)
-    }
+      return call()
+    })
   }
 
   get(key: string): Promise<Entry | null> {

@@ -32,7 +32,7 @@ export interface Connected {
 }
 
 /** How long one call may take before its outcome is open. */
-const DEADLINE = 5_000
+const DEADLINE = 3_000
 const PING_EVERY = 5_000
 /** After this, and up to as much again by chance, the next try. */
 const RECONNECT_WAIT = 250

@@ -1,4 +1,6 @@
 /** A store on NATS JetStream: the truth in a KV bucket, work handed out by a doorbell. */
+
+import { isContactLost } from '../../core/errors.ts'
 import type { Instant } from '../../core/task.ts'
 import { unescaped } from '../kv/names.ts'
 import { KvStore } from '../kv/store.ts'
@@ -7,7 +9,9 @@ import { Bells } from './bells.ts'
 import { NatsBucket } from './bucket.ts'
 import { ServerClock } from './clock.ts'
 import { type Connected, connectTo, type NatsConnectionOptions, placeOf } from './connection.ts'
+import { Contact } from './contact.ts'
 import { asHoldfastError } from './errors.ts'
+import { examine } from './examine.ts'
 import { IdentityGuard } from './identity.ts'
 import { LaterHints } from './later.ts'
 import { durabilityOf, prepareStreams } from './streams.ts'
@@ -27,25 +31,37 @@ export interface NatsOptions extends NatsConnectionOptions {
 
 const LEASE_TTL = 5_000
 
+/** A cluster that has just lost its leader answers a little later. */
+const OPEN_TRIES = 5
+
+const patiently = async <T>(call: () => Promise<T>, tries = OPEN_TRIES): Promise<T> => {
+  try {
+    return await call()
+  } catch (error) {
+    if (tries <= 1 || !isContactLost(asHoldfastError(error, ''))) throw error
+    return patiently(call, tries - 1)
+  }
+}
+
 /** `nats://host:4222/bucket`; several servers with commas between them. */
 export const openNats = async (url: string, options: NatsOptions = {}): Promise<NatsStore> => {
   const place = placeOf(url)
   const connected = await connectTo(place, options)
   try {
+    const { create = false, replicas = place.replicas, monitor = place.monitor } = options
     const subjects = new Subjects(place.bucket)
-    const replicas = options.replicas ?? place.replicas
-    const made = await prepareStreams(connected, subjects, { create: options.create ?? false, replicas })
+    const made = await patiently(() => prepareStreams(connected, subjects, { create, replicas }))
     const guard = new IdentityGuard(connected, subjects)
-    await guard.expect(options.create ?? false)
+    await patiently(() => guard.expect(create))
     if (made.isNew) options.onCreated?.()
-    const durability = await durabilityOf(made.replicas, options.monitor ?? place.monitor)
+    const durability = await durabilityOf(made.replicas, monitor)
     if (!durability.isStrong)
       options.onWarning?.(
         `durability is weak (${durability.why}): a power cut can lose up to two minutes of what was acknowledged`,
       )
     const clock = new ServerClock(connected, subjects)
-    await clock.ask()
-    return new NatsStore(connected, subjects, { address: place.address, clock, guard })
+    await patiently(() => clock.ask())
+    return new NatsStore(connected, subjects, { address: place.address, clock, guard, monitor })
   } catch (error) {
     await connected.nc.close()
     throw asHoldfastError(error, place.address)
@@ -59,15 +75,23 @@ export class NatsStore extends KvStore {
   constructor(
     connected: Connected,
     subjects: Subjects,
-    parts: { readonly address: string; readonly clock: ServerClock; readonly guard: IdentityGuard },
+    parts: {
+      readonly address: string
+      readonly clock: ServerClock
+      readonly guard: IdentityGuard
+      readonly monitor: string | undefined
+    },
   ) {
     const { clock } = parts
     const bells = new Bells(connected, subjects)
     const later = new LaterHints(connected, subjects)
-    super(new NatsBucket(connected, subjects, parts.address, { bells, later, clock, guard: parts.guard.check }), {
+    const contact = new Contact(connected, parts.address)
+    const guard = parts.guard.check
+    super(new NatsBucket(connected, subjects, parts.address, { bells, later, clock, contact, guard }), {
       capabilities: ['durable'],
       leaseTtl: LEASE_TTL,
-      surveyor: (memory, isTaken) => new BellSurveyor(bells, later, memory, isTaken),
+      examine: () => contact.run(() => examine(connected, subjects, parts.monitor)),
+      surveyor: (memory, isTaken) => new BellSurveyor({ bells, later, contact }, memory, isTaken),
     })
     this.#clock = clock
     this.#bells = bells

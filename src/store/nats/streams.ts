@@ -17,6 +17,15 @@ const wantedStreams = (subjects: Subjects, replicas: number): readonly Wanted[] 
   return [
     {
       ...safe,
+      name: subjects.bells,
+      subjects: [bells],
+      retention: 'workqueue',
+      duplicate_window: DUPLICATES * NANOSECONDS,
+    },
+    { ...safe, name: subjects.later, subjects: [later], retention: 'limits' },
+    // The last: where there is a bucket, there is all of it.
+    {
+      ...safe,
       name: subjects.truth,
       subjects: [truth],
       retention: 'limits',
@@ -26,14 +35,6 @@ const wantedStreams = (subjects: Subjects, replicas: number): readonly Wanted[] 
       deny_delete: true,
       allow_direct: false,
     },
-    {
-      ...safe,
-      name: subjects.bells,
-      subjects: [bells],
-      retention: 'workqueue',
-      duplicate_window: DUPLICATES * NANOSECONDS,
-    },
-    { ...safe, name: subjects.later, subjects: [later], retention: 'limits' },
   ]
 }
 
@@ -47,7 +48,7 @@ const infoOf = async ({ jsm }: Connected, name: string): Promise<StreamInfo | nu
 }
 
 /** What would lose tasks, and how to change it. */
-const faultsOf = (config: StreamConfig): string[] => {
+export const faultsOf = (config: StreamConfig): string[] => {
   const faults: string[] = []
   const persistence = (config as { readonly persist_mode?: string }).persist_mode
   if (config.max_age > 0) faults.push('has a TTL (max_age): tasks would vanish')
@@ -83,8 +84,13 @@ export const prepareStreams = async (
   const wanted = wantedStreams(subjects, replicas ?? truth?.config.num_replicas ?? 1)
   for (const stream of wanted) {
     const found = stream.name === subjects.truth ? truth : await infoOf(connected, stream.name)
-    if (found === null) await connected.jsm.streams.add(stream)
-    else check(found.config, stream.name === subjects.truth)
+    if (found !== null) check(found.config, stream.name === subjects.truth)
+    else if (truth === null) await connected.jsm.streams.add(stream)
+    else
+      throw new HoldfastError(
+        'STORE_CORRUPT',
+        `bucket ${subjects.bucket} is there, but stream ${stream.name}, which says what is to be done, is not: restore it`,
+      )
   }
   return { isNew: truth === null, replicas: truth?.config.num_replicas ?? replicas ?? 1 }
 }

@@ -5,23 +5,34 @@ import { type Hint, queuePrefix, READY } from '../kv/names.ts'
 import type { Survey, SurveysHints } from '../kv/survey.ts'
 import type { Want } from '../store.ts'
 import type { Bells } from './bells.ts'
+import type { Contact } from './contact.ts'
 import type { Later, LaterHints } from './later.ts'
 import { hintOf, type Kind } from './subjects.ts'
 
 export class BellSurveyor implements SurveysHints {
   readonly #bells: Bells
   readonly #later: LaterHints
+  readonly #contact: Contact
   readonly #memory: MemoryOfLooks
   readonly #isTaken: (hint: string) => boolean
 
-  constructor(bells: Bells, later: LaterHints, memory: MemoryOfLooks, isTaken: (hint: string) => boolean) {
+  constructor(
+    { bells, later, contact }: { readonly bells: Bells; readonly later: LaterHints; readonly contact: Contact },
+    memory: MemoryOfLooks,
+    isTaken: (hint: string) => boolean,
+  ) {
     this.#bells = bells
     this.#later = later
+    this.#contact = contact
     this.#memory = memory
     this.#isTaken = isTaken
   }
 
-  async survey(want: Want, now: Instant): Promise<Survey> {
+  survey(want: Want, now: Instant): Promise<Survey> {
+    return this.#contact.run(() => this.#survey(want, now))
+  }
+
+  async #survey(want: Want, now: Instant): Promise<Survey> {
     const prefix = queuePrefix(want.queue)
     const queue = prefix.slice(READY.length, -1)
     const found = new Found(now)

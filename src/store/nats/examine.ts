@@ -1,0 +1,32 @@
+/** What `doctor` wants to know of a NATS server and its streams. */
+import type { Fact } from '../../core/diagnosis.ts'
+import type { Connected } from './connection.ts'
+import { durabilityOf, faultsOf } from './streams.ts'
+import type { Subjects } from './subjects.ts'
+
+export const examine = async (
+  { nc, jsm }: Connected,
+  subjects: Subjects,
+  monitor: string | undefined,
+): Promise<Fact[]> => {
+  const streams = await Promise.all(
+    [subjects.truth, subjects.bells, subjects.later].map((name) => jsm.streams.info(name)),
+  )
+  const replicas = Math.min(...streams.map(({ config }) => config.num_replicas))
+  const { isStrong, why } = await durabilityOf(replicas, monitor)
+  return [
+    { check: 'version', product: 'nats-server', version: nc.info?.version ?? '', least: '2.9', isEnough: true },
+    {
+      check: 'durability',
+      setting: 'durability of JetStream',
+      value: isStrong ? 'strong' : `weak: ${why}`,
+      wanted: 'strong',
+      how: 'set sync_interval: always in the jetstream block of the server, or use three replicas',
+    },
+    {
+      check: 'integrity',
+      by: 'the settings of its streams',
+      faults: streams.flatMap(({ config }) => faultsOf(config).map((fault) => `${config.name} ${fault}`)),
+    },
+  ]
+}

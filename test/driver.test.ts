@@ -28,6 +28,22 @@ test('PostgreSQL without pg is told to install it', async () => {
   })
 })
 
+test('S3 without the AWS SDK is told to install it', async () => {
+  const name = '@aws-sdk/client-s3'
+  const { stdout } = await run(process.execPath, [
+    '--import',
+    without(name),
+    '--input-type=module',
+    '--eval',
+    connectTo('s3://bucket/jobs'),
+  ])
+  expect(JSON.parse(stdout)).toMatchObject({
+    code: 'DRIVER_MISSING',
+    message: expect.stringContaining(`npm install ${name}`),
+    details: { package: name },
+  })
+})
+
 test('a store that does not need it does not ask for it', async () => {
   const args = ['--import', without('pg'), '--input-type=module', '--eval', connectTo('memory:')]
   expect((await run(process.execPath, args)).stdout).toBe('connected\n')

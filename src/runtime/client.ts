@@ -11,7 +11,6 @@ import type { HistoryEntry, Holder, Instant } from '../core/task.ts'
 import { DeadLetters } from './dead-letters.ts'
 import { asDefinition, type TaskDefinition, withDefaults } from './definition.ts'
 import type { MoveEvent } from './events.ts'
-import { examine } from './examination.ts'
 import { type Explanation, explain } from './explain.ts'
 import { Firing } from './firing.ts'
 import { exportLines } from './exporting.ts'
@@ -177,7 +176,11 @@ export class Client {
   /** Of every queue. */
   /** Is the store well, and those who use it? What was found, and how to mend it. Changes nothing. */
   examine(): Promise<Finding[]> {
-    return this.#do((session) => examine(session, this.#queues, new Firing(session, this.#submitter, newOp())))
+    return this.#do(async (session) => {
+      // Seldom asked for, and with many words: not to be loaded by every short-lived process.
+      const { examine } = await import('./examination.ts')
+      return examine(session, this.#queues, new Firing(session, this.#submitter, newOp()))
+    })
   }
 
   stats(): Promise<QueueStats[]> {

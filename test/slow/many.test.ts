@@ -69,6 +69,7 @@ test('100,000 dead letters are replayed from a terminal, interrupted, and taken 
     `from the shell, start-up and plan included: ${COUNT} dead letters grouped in ${grouping.toFixed(2)} s; ` +
       `${some} replayed before Control-C, the other ${rest} at ${(rest / took).toFixed(0)}/s; all cancelled at ${(COUNT / cancelling).toFixed(0)}/s`,
   )
-  expect(grouping).toBeLessThan(2)
+  // dead-letters.test.ts holds groups() to 2 s; here the start of the program and the way to a busy terminal come on top.
+  expect(grouping).toBeLessThan(5)
   expect(rest / took).toBeGreaterThan(5_000)
 })

@@ -12,8 +12,8 @@ import { DeadLetters } from './dead-letters.ts'
 import { asDefinition, type TaskDefinition, withDefaults } from './definition.ts'
 import type { MoveEvent } from './events.ts'
 import { type Explanation, explain } from './explain.ts'
-import { Firing } from './firing.ts'
 import { exportLines } from './exporting.ts'
+import { Firing } from './firing.ts'
 import { type FollowOptions, follow, type TaskChange } from './following.ts'
 import { type ImportOptions, type ImportReport, importLines, type OpenLines } from './importing.ts'
 import {
@@ -173,7 +173,6 @@ export class Client {
     return this.#do(liveWorkers)
   }
 
-  /** Of every queue. */
   /** Is the store well, and those who use it? What was found, and how to mend it. Changes nothing. */
   examine(): Promise<Finding[]> {
     return this.#do(async (session) => {
@@ -183,6 +182,7 @@ export class Client {
     })
   }
 
+  /** Of every queue. */
   stats(): Promise<QueueStats[]> {
     return this.#do((session) => queueStats(session, this.#queues))
   }

@@ -30,7 +30,15 @@ export class Inserter {
 
   async #insertOne({ task, key }: Insertion, now: Instant): Promise<Inserted> {
     const asides = await this.#tasks.setAside(task)
-    if (key !== undefined) return this.#insertKeyed({ task, asides }, key, now)
+    const inserted = await this.#insertWith({ task, asides }, key, now)
+    // Nobody else knows of them.
+    if (inserted.outcome !== 'created') this.#tasks.discard(asides)
+    return inserted
+  }
+
+  async #insertWith(made: Pick<Made, 'task' | 'asides'>, key: KeyRecord | undefined, now: Instant): Promise<Inserted> {
+    if (key !== undefined) return this.#insertKeyed(made, key, now)
+    const { task, asides } = made
     const found = await this.#make({ task, asides, birth: null, since: performance.now() })
     return found === 'made' ? { outcome: 'created' } : { outcome: 'clash', task: found.task }
   }

@@ -33,6 +33,8 @@ export interface KeyValue {
   delete(keys: readonly string[]): Promise<void>
   /** In the order of their bytes. Fewer than the limit: there are no more. */
   list(prefix: string, range: ListRange): Promise<readonly string[]>
+  /** Page by page, keys that were written at or after `since` by its own clock, and perhaps others. Left out: it cannot tell. */
+  listWritten?(prefix: string, since: Instant): AsyncIterable<readonly string[]>
   /** Its own clock: right to within the uncertainty, and never going back. */
   now(): Promise<{ readonly at: Instant; readonly uncertainty: number }>
   close(): Promise<void>

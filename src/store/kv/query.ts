@@ -130,6 +130,11 @@ export class Queries {
       }
       return
     }
+    const written = await this.#writtenSince(query.updatedAfter)
+    if (written !== null) {
+      for await (const keys of written) if (keys.length > 0) yield keys.map(idOfTaskKey)
+      return
+    }
     const small = await this.#kv.list(TASKS, { limit: LIST_PAGE })
     yield small.map(idOfTaskKey)
     if (small.length < LIST_PAGE) return
@@ -144,6 +149,12 @@ export class Queries {
         open = open.filter((_, n) => !pages[n]!.done)
       }
     }
+  }
+
+  /** A move stamps a task with a time no later than that of its write, unless somebody gave it one from the future. */
+  async #writtenSince(since: Instant | undefined): Promise<AsyncIterable<readonly string[]> | null> {
+    if (since === undefined || since > (await this.#kv.now()).at) return null
+    return this.#kv.listWritten(TASKS, since)
   }
 
   async *#pages(prefix: string, from?: string): AsyncGenerator<readonly string[]> {

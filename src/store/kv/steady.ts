@@ -14,7 +14,7 @@ const PATIENCE = 12_000
  * A value must be unlike any other that was ever written to its key: that is how it is recognised. Whoever writes the same
  * thing twice puts something random into it.
  */
-export class SteadyKeyValue implements KeyValue {
+export class SteadyKeyValue implements Omit<KeyValue, 'listWritten'> {
   readonly address: string
   readonly longText: number
   readonly lanes = new Lanes({ start: 32, most: 64 })
@@ -44,6 +44,11 @@ export class SteadyKeyValue implements KeyValue {
 
   list(prefix: string, range: ListRange): Promise<readonly string[]> {
     return this.#repeat(() => this.#kv.list(prefix, range))
+  }
+
+  /** null: this place cannot tell. One that breaks off is begun anew by whoever asked. */
+  listWritten(prefix: string, since: Instant): AsyncIterable<readonly string[]> | null {
+    return this.#kv.listWritten?.(prefix, since) ?? null
   }
 
   now(): Promise<{ at: Instant; uncertainty: number }> {

@@ -49,6 +49,7 @@ export interface KvOptions {
 }
 
 const SWEEP_EVERY = 300_000
+const MOST_SWEEPS = 20
 const IDENTITY_EVERY = 60_000
 
 export class KvStore implements Store {
@@ -119,6 +120,12 @@ export class KvStore implements Store {
     return Math.floor(at - uncertainty)
   }
 
+  /** For leases: by `late` they must be longer, so that nobody whose clock is better can take one before its holder lets go. */
+  async #lasting(): Promise<{ now: Instant; late: number }> {
+    const { at, uncertainty } = await this.#kv.now()
+    return { now: Math.floor(at - uncertainty), late: Math.ceil(2 * uncertainty) }
+  }
+
   insert(insertions: readonly Insertion[], { now }: InsertOptions): Promise<Inserted[]> {
     return this.#call(async () => {
       await this.#identify()
@@ -131,7 +138,9 @@ export class KvStore implements Store {
   claim(want: Want): Promise<Look> {
     return this.#call(async () => {
       await this.#identify()
-      return this.#looker.look(want, want.now ?? (await this.#early()))
+      if (want.now !== null) return this.#looker.look(want, want.now)
+      const { now, late } = await this.#lasting()
+      return this.#looker.look({ ...want, leaseTtl: want.leaseTtl + late }, now)
     })
   }
 
@@ -144,7 +153,14 @@ export class KvStore implements Store {
   }
 
   renew(renewals: readonly Renewal[], now: Instant | null): Promise<Renewed[]> {
-    return this.#call(async () => this.#committer.renew(renewals, now ?? (await this.#early())))
+    return this.#call(async () => {
+      if (now !== null) return this.#committer.renew(renewals, now)
+      const { now: early, late } = await this.#lasting()
+      return this.#committer.renew(
+        renewals.map((renewal) => ({ ...renewal, leaseTtl: renewal.leaseTtl + late })),
+        early,
+      )
+    })
   }
 
   remove(removals: readonly Removal[]): Promise<Removed[]> {
@@ -208,7 +224,10 @@ export class KvStore implements Store {
   #sweep(now: Instant): void {
     if (performance.now() - this.#sweptAt < SWEEP_EVERY) return
     this.#sweptAt = performance.now()
-    void this.#call(() => this.#sweeper.sweep(now)).catch(() => {})
+    const sweepAll = async (): Promise<void> => {
+      for (let round = 0; round < MOST_SWEEPS; round++) if (!(await this.#sweeper.sweep(now))) return
+    }
+    void this.#call(sweepAll).catch(() => {})
   }
 
   /** Answered also when close comes meanwhile. */

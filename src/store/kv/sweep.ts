@@ -24,8 +24,8 @@ export class Sweeper {
     this.#discards = discards
   }
 
-  /** How many graves were opened: a full number means that there are more. */
-  async sweep(now: Instant): Promise<number> {
+  /** True: there may be more. */
+  async sweep(now: Instant): Promise<boolean> {
     const graves = (await this.#kv.list(GRAVES, { limit: MOST })).map(parseGrave).filter(({ at }) => at <= now)
     await Promise.all(
       graves.map(async ({ key, of }) => {
@@ -33,7 +33,8 @@ export class Sweeper {
         if (isDone) this.#discards.add([key])
       }),
     )
-    return graves.length
+    await this.#discards.settled()
+    return graves.length === MOST
   }
 
   async #sweepTask(path: string, now: Instant): Promise<boolean> {

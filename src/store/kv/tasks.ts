@@ -121,6 +121,10 @@ export class Tasks {
     return asides
   }
 
+  discard(asides: Asides): void {
+    this.#discards.add(Object.values(asides).map(({ key }) => key))
+  }
+
   /** A new task, perhaps over what is left of an old one. null: something else is there. */
   async create(made: Made, buried: Buried | null = null): Promise<Outcome> {
     return this.#put(buried, made)

@@ -12,7 +12,9 @@ interface Identity {
   readonly layout: number
 }
 
-const read = async (kv: KeyValue): Promise<Identity | null> => {
+type Place = Pick<KeyValue, 'address' | 'get' | 'create'>
+
+const read = async (kv: Place): Promise<Identity | null> => {
   const entry = await kv.get(IDENTITY)
   if (entry === null) return null
   try {
@@ -29,7 +31,7 @@ export interface IdentityOptions {
   readonly onCreated?: () => void
 }
 
-export const openIdentity = async (kv: KeyValue, { create, onCreated }: IdentityOptions): Promise<string> => {
+export const openIdentity = async (kv: Place, { create, onCreated }: IdentityOptions): Promise<string> => {
   let found = await read(kv)
   if (found === null) {
     if (!create)
@@ -49,7 +51,7 @@ export const openIdentity = async (kv: KeyValue, { create, onCreated }: Identity
 }
 
 /** Rejects when what we connected to is not there any more. */
-export const checkIdentity = async (kv: KeyValue, expected: string): Promise<void> => {
+export const checkIdentity = async (kv: Place, expected: string): Promise<void> => {
   const found = await read(kv)
   if (found?.holdfast === expected) return
   throw new HoldfastError('STORE_IDENTITY_CHANGED', `${kv.address} now holds another Holdfast store, or none`)

@@ -12,6 +12,15 @@ const DELETES_AT_ONCE = 1_000
 /** Without an answer for so long, the clock is asked. */
 const CLOCK_LIFE = 20_000
 const LONG_TEXT = 262_144
+const LIST_PAGE = 1_000
+/** To which times of writing are told. */
+const SECOND = 1_000
+
+interface Page {
+  readonly found: readonly { readonly key: string; readonly writtenAt: Instant }[]
+  /** Where the next one begins; null: there is none. */
+  readonly token: string | null
+}
 
 export class S3KeyValue implements KeyValue {
   readonly address: string
@@ -103,26 +112,44 @@ export class S3KeyValue implements KeyValue {
   /** Some servers give fewer keys a page than asked for: only they say when there are no more. */
   async list(prefix: string, { after, limit }: ListRange): Promise<string[]> {
     const keys: string[] = []
+    for (let page: Page = await this.#page(prefix, { limit, ...(after === undefined ? null : { after }) }); ; ) {
+      for (const { key } of page.found) keys.push(key)
+      if (page.token === null || keys.length >= limit) return keys
+      page = await this.#page(prefix, { limit: limit - keys.length, token: page.token })
+    }
+  }
+
+  async *listWritten(prefix: string, since: Instant): AsyncGenerator<readonly string[]> {
+    for (let page: Page = await this.#page(prefix, { limit: LIST_PAGE }); ; ) {
+      yield page.found.filter(({ writtenAt }) => writtenAt >= since - SECOND).map(({ key }) => key)
+      if (page.token === null) return
+      page = await this.#page(prefix, { limit: LIST_PAGE, token: page.token })
+    }
+  }
+
+  async #page(prefix: string, { limit, after, token }: ListRange & { readonly token?: string }): Promise<Page> {
     const { bucket, prefix: own } = this.#place
     try {
-      for (let token: string | undefined; keys.length < limit; ) {
-        const command = new this.#driver.ListObjectsV2Command({
-          Bucket: bucket,
-          Prefix: own + prefix,
-          MaxKeys: limit - keys.length,
-          ...(token !== undefined
-            ? { ContinuationToken: token }
-            : after !== undefined
-              ? { StartAfter: own + after }
-              : null),
-        })
-        const page = await this.#client.send(command)
-        for (const { Key: key } of page.Contents ?? []) keys.push(key!.slice(own.length))
-        if (!page.IsTruncated) break
-        token = page.NextContinuationToken
-        if (token === undefined) throw this.#unclear('a list broke off without saying where')
+      const command = new this.#driver.ListObjectsV2Command({
+        Bucket: bucket,
+        Prefix: own + prefix,
+        MaxKeys: limit,
+        ...(token === undefined ? null : { ContinuationToken: token }),
+        ...(after === undefined ? null : { StartAfter: own + after }),
+      })
+      const {
+        Contents: contents = [],
+        IsTruncated: isCut,
+        NextContinuationToken: next,
+      } = await this.#client.send(command)
+      if (isCut && next === undefined) throw this.#unclear('a list broke off without saying where')
+      return {
+        found: contents.map(({ Key: key, LastModified: at }) => ({
+          key: key!.slice(own.length),
+          writtenAt: at?.getTime() ?? Number.POSITIVE_INFINITY,
+        })),
+        token: isCut ? next! : null,
       }
-      return keys
     } catch (error) {
       throw asHoldfastError(error, 's3:ListBucket', this.address)
     }

@@ -1,0 +1,60 @@
+/** The one way to the server. Addresses are relative to the page, so that it works wherever it is mounted. */
+
+const ROOT = new URL('api/v1', document.baseURI.replace(/[?#].*$/, ''))
+
+export class ApiError extends Error {
+  override readonly name = 'ApiError'
+  readonly code: string
+  readonly fix: string
+  readonly status: number
+
+  constructor(status: number, code: string, message: string, fix: string) {
+    super(message)
+    this.status = status
+    this.code = code
+    this.fix = fix
+  }
+}
+
+type Query = Readonly<Record<string, string | number | undefined>>
+
+export const addressOf = (path: string, query: Query = {}): string => {
+  const url = new URL(ROOT)
+  url.pathname += path
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined && value !== '') url.searchParams.set(name, String(value))
+  }
+  return url.href
+}
+
+/** A part of a path, whatever it holds. */
+export const part = (text: string): string => encodeURIComponent(text)
+
+export const get = <T>(path: string, query?: Query, signal?: AbortSignal): Promise<T> =>
+  call<T>('GET', addressOf(path, query), undefined, signal)
+
+export const post = <T>(path: string, body: object = {}): Promise<T> => call<T>('POST', addressOf(path), body)
+
+export const remove = (path: string): Promise<unknown> => call('DELETE', addressOf(path))
+
+const call = async <T>(method: string, address: string, body?: object, signal?: AbortSignal): Promise<T> => {
+  const response = await fetch(address, {
+    method,
+    ...(body === undefined ? null : { body: JSON.stringify(body) }),
+    headers: { accept: 'application/json', ...(method === 'GET' ? null : { 'content-type': 'application/json' }) },
+    ...(signal === undefined ? null : { signal }),
+  }).catch((thrown: unknown) => {
+    if (signal?.aborted) throw thrown
+    throw new ApiError(0, 'NO_ANSWER', 'The server does not answer.', 'Is `holdfast serve` still running?')
+  })
+  if (response.status === 204) return undefined as T
+  const answer: unknown = await response.json().catch(() => null)
+  if (response.ok) return answer as T
+  const { error } = (answer ?? {}) as { error?: { code: string; message: string; fix: string } }
+  throw new ApiError(
+    response.status,
+    error?.code ?? `HTTP_${response.status}`,
+    error?.message ?? `The server answered ${response.status}.`,
+    error?.fix ?? '',
+  )
+}

@@ -1,0 +1,207 @@
+/** What tasks died of, largest group first; a group is replayed or purged after a look at what that is about. */
+import { signal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { post } from '../api.ts'
+import { begin, UnderWay } from '../deeds.tsx'
+import { queues, sum } from '../live.ts'
+import { ask } from '../parts/ask.tsx'
+import { Action, Ago, Head, Panel, ShortId } from '../parts/basics.tsx'
+import { Check, Field } from '../parts/field.tsx'
+import { Empty, Loaded } from '../parts/states.tsx'
+import { toast } from '../parts/toast.tsx'
+import { useResource } from '../resource.ts'
+import { hrefOf, taskHref } from '../route.ts'
+import { refusal } from '../session.ts'
+import type { DeadGroup, Task } from '../types.ts'
+import { number, plural } from '../words.ts'
+
+interface Preview {
+  readonly matched: number
+  readonly capped: boolean
+  readonly sample: readonly Task[]
+  readonly confirm: string
+}
+
+interface Groups {
+  readonly groups: readonly DeadGroup[]
+  readonly scanned: number
+  readonly capped: boolean
+}
+
+/** Grouping looks at every dead letter: with more than this it is done now and then, not whenever one more dies. */
+const FEW = 2_000
+
+const whole = (text: string): number | undefined => (text.trim() === '' ? undefined : Number(text))
+
+const Sample = ({ preview }: { readonly preview: Preview }) => (
+  <>
+    <p>
+      <b>
+        {number(preview.matched)}
+        {preview.capped && '+'}
+      </b>{' '}
+      {preview.matched === 1 ? 'task' : 'tasks'}, such as:
+    </p>
+    <ul class="sample">
+      {preview.sample.slice(0, 4).map((task) => (
+        <li key={task.id}>
+          {task.type} <ShortId id={task.id} />
+        </li>
+      ))}
+    </ul>
+  </>
+)
+
+/** null: it could not be had, and that was said. */
+const previewOf = (name: 'replay' | 'purge', query: object): Promise<Preview | null> =>
+  post<Preview>(`/dead-letters/${name}/preview`, { query }).catch((thrown: Error) => {
+    toast(thrown.message)
+    return null
+  })
+
+const askToReplay = async (query: object, what: string, reload: () => void): Promise<void> => {
+  const preview = await previewOf('replay', query)
+  if (preview === null) return
+  const canary = signal(preview.matched > 1 ? '1' : '')
+  const rate = signal('')
+  const asNew = signal(false)
+  ask({
+    title: `Replay ${what}?`,
+    text: <Sample preview={preview} />,
+    Body: () => (
+      <div class="fields">
+        <Field
+          label="Canary"
+          hint="so many first; the others only if all of them complete"
+          type="number"
+          value={canary}
+        />
+        <Field label="Rate" hint="at most so many a second" type="number" value={rate} />
+        <div class="wide">
+          <Check label="As new tasks; the old ones are archived" value={asNew} />
+        </div>
+      </div>
+    ),
+    action: `Replay ${plural(preview.matched, 'task')}`,
+    run: () =>
+      begin(
+        'replay',
+        {
+          query,
+          confirm: preview.confirm,
+          ...(whole(canary.value) && { canary: whole(canary.value) }),
+          ...(whole(rate.value) && { rate: whole(rate.value) }),
+          ...(asNew.value && { asNew: true }),
+        },
+        reload,
+      ),
+  })
+}
+
+const askToPurge = async (query: object, what: string, reload: () => void): Promise<void> => {
+  const preview = await previewOf('purge', query)
+  if (preview === null) return
+  ask({
+    title: `Purge ${what}?`,
+    text: (
+      <>
+        <Sample preview={preview} />
+        <p>They are gone for good, with their histories and idempotency keys.</p>
+      </>
+    ),
+    action: `Purge ${plural(preview.matched, 'task')}`,
+    danger: true,
+    run: () => begin('purge', { query, confirm: preview.confirm }, reload),
+  })
+}
+
+const Group = ({ group, reload }: { readonly group: DeadGroup; readonly reload: () => void }) => {
+  const query = { group: group.fingerprint }
+  const refused = refusal('operate')
+  return (
+    <li class="dead" data-group={group.fingerprint}>
+      <p class="how-many">
+        <b>{number(group.count)}</b>
+        <span class="note">{group.count === 1 ? 'task' : 'tasks'}</span>
+      </p>
+      <div class="died-of">
+        <p class="bad">
+          <b>{group.name}</b>
+          {group.message && `: ${group.message}`}
+        </p>
+        <p class="note">
+          {group.types.map((type) => (
+            <a class="tag" key={type} href={hrefOf('tasks', { status: 'dead', type })}>
+              {type}
+            </a>
+          ))}
+          last <Ago at={group.lastSeenAt} />, first <Ago at={group.firstSeenAt} />, for example{' '}
+          <a href={taskHref(group.sample.id)} data-row>
+            <ShortId id={group.sample.id} />
+          </a>
+        </p>
+      </div>
+      <div class="acts">
+        <Action
+          small
+          label="Replay"
+          of={group.name}
+          refused={refused}
+          onClick={() => void askToReplay(query, 'this group', reload)}
+        />
+        <Action
+          small
+          label="Purge"
+          of={group.name}
+          tone="danger"
+          refused={refused}
+          onClick={() => void askToPurge(query, 'this group', reload)}
+        />
+      </div>
+    </li>
+  )
+}
+
+export const Dead = () => {
+  const read = useResource<Groups>('/dead-letters/groups', { every: 15_000 })
+  const dead = sum(queues.value ?? [], 'failed')
+  useEffect(() => {
+    if ((read.data?.scanned ?? FEW) < FEW) read.reload()
+  }, [dead])
+  const total = read.data?.groups.reduce((so, { count }) => so + count, 0) ?? 0
+  return (
+    <>
+      <Head title="Dead letters" note="Tasks that failed for good, by what they died of.">
+        {total > 0 && (
+          <Action
+            label="Replay all"
+            refused={refusal('operate')}
+            onClick={() => void askToReplay({}, 'all dead letters', read.reload)}
+          />
+        )}
+      </Head>
+      <UnderWay />
+      <Loaded of={read}>
+        {({ groups, scanned, capped }) =>
+          groups.length === 0 ? (
+            <Empty title="Nothing has died">
+              Tasks that use up their retries, or fail for good, are gathered here.
+            </Empty>
+          ) : (
+            <Panel
+              title={plural(groups.length, 'group')}
+              flush
+              aside={capped && <span class="note">of the first {number(scanned)}: there are more</span>}
+            >
+              <ul class="groups">
+                {groups.map((group) => (
+                  <Group key={group.fingerprint} group={group} reload={read.reload} />
+                ))}
+              </ul>
+            </Panel>
+          )
+        }
+      </Loaded>
+    </>
+  )
+}

@@ -1,0 +1,135 @@
+/** Every queue with its counts; pause and resume. */
+import { signal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { part, post } from '../api.ts'
+import { queues, setQueues } from '../live.ts'
+import { ask } from '../parts/ask.tsx'
+import { Action, Head, Panel } from '../parts/basics.tsx'
+import { Field } from '../parts/field.tsx'
+import { QueueBar } from '../parts/queue-bar.tsx'
+import { Empty, Loaded } from '../parts/states.tsx'
+import { toast } from '../parts/toast.tsx'
+import { useResource } from '../resource.ts'
+import { hrefOf } from '../route.ts'
+import { refusal } from '../session.ts'
+import type { Counts, Queue } from '../types.ts'
+import { number, short } from '../words.ts'
+
+const COLUMNS: readonly (readonly [name: keyof Counts, label: string, view: string])[] = [
+  ['ready', 'Ready', 'ready'],
+  ['running', 'Running', 'running'],
+  ['scheduled', 'Scheduled', 'scheduled'],
+  ['retrying', 'Retrying', 'retrying'],
+  ['completed', 'Completed', 'completed'],
+  ['failed', 'Dead', 'dead'],
+]
+
+const askToPause = (queue: string, reload: () => void): void => {
+  const reason = signal('')
+  ask({
+    title: `Pause ${queue}?`,
+    text: <p>Workers take no more tasks from it within 5 seconds. Tasks that run go on; submitting stays possible.</p>,
+    Body: () => <Field label="Reason" hint="for the others" value={reason} />,
+    action: 'Pause the queue',
+    danger: true,
+    run: async () => {
+      await post(`/queues/${part(queue)}/pause`, reason.value ? { reason: reason.value } : {})
+      toast(`${queue} is paused`)
+      reload()
+    },
+  })
+}
+
+const askToResume = (queue: string, reload: () => void): void =>
+  ask({
+    title: `Resume ${queue}?`,
+    text: <p>Workers take tasks from it again.</p>,
+    action: 'Resume the queue',
+    run: async () => {
+      await post(`/queues/${part(queue)}/resume`)
+      toast(`${queue} is open again`)
+      reload()
+    },
+  })
+
+const Row = ({ queue, reload }: { readonly queue: Queue; readonly reload: () => void }) => {
+  const name = queue.queue
+  return (
+    <tr data-queue={name}>
+      <th scope="row">
+        <a href={hrefOf('tasks', { queue: name })} data-row>
+          {name}
+        </a>
+        {queue.paused && <span class="tag warn">paused</span>}
+        <QueueBar queue={queue} />
+      </th>
+      {COLUMNS.map(([column, label, view]) => (
+        <td key={column} class="number" data-label={label}>
+          <a
+            href={hrefOf('tasks', { queue: name, status: view })}
+            class={queue[column] === 0 ? 'none' : ''}
+            title={number(queue[column])}
+          >
+            {short(queue[column])}
+          </a>
+        </td>
+      ))}
+      <td class="acts">
+        {queue.paused ? (
+          <Action
+            small
+            label="Resume"
+            of={name}
+            refused={refusal('operate')}
+            onClick={() => askToResume(name, reload)}
+          />
+        ) : (
+          <Action small label="Pause" of={name} refused={refusal('operate')} onClick={() => askToPause(name, reload)} />
+        )}
+      </td>
+    </tr>
+  )
+}
+
+export const Queues = () => {
+  const read = useResource<{ readonly queues: readonly Queue[] }>('/queues')
+  useEffect(() => {
+    if (read.data !== null) setQueues(read.data.queues)
+  }, [read.data])
+  const shown = queues.value === null ? read : { ...read, data: { queues: queues.value } }
+  return (
+    <>
+      <Head title="Queues" note="Counts of waiting tasks end at 100,000." />
+      <Loaded of={shown}>
+        {({ queues: counted }) =>
+          counted.length === 0 ? (
+            <Empty title="No queues yet">A queue is there as soon as a task is in it: submit one.</Empty>
+          ) : (
+            <Panel title="All queues" flush>
+              <table class="cards">
+                <thead>
+                  <tr>
+                    <th scope="col">Queue</th>
+                    {COLUMNS.map(([name, label]) => (
+                      <th scope="col" class="number" key={name}>
+                        {label}
+                      </th>
+                    ))}
+                    <th scope="col">
+                      <span class="unseen">Actions</span>
+                    </th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {counted.map((queue) => (
+                    <Row key={queue.queue} queue={queue} reload={read.reload} />
+                  ))}
+                </tbody>
+              </table>
+            </Panel>
+          )
+        }
+      </Loaded>
+    </>
+  )
+}

@@ -1,0 +1,240 @@
+/** One task: what it is, why it is where it is, what it was given and gave, and everything that happened to it. */
+import type { ComponentChildren } from 'preact'
+import { Action, Ago, At, Copy, Head, Panel, Pill } from '../parts/basics.tsx'
+import { Json } from '../parts/json.tsx'
+import { Loaded } from '../parts/states.tsx'
+import { actionsOf } from '../parts/task-actions.tsx'
+import { Timeline } from '../parts/timeline.tsx'
+import { useResource } from '../resource.ts'
+import { hrefOf, route, taskHref } from '../route.ts'
+import { refusal } from '../session.ts'
+import type { Task, Why } from '../types.ts'
+import { duration } from '../words.ts'
+
+const Fact = ({ name, children }: { readonly name: string; readonly children: ComponentChildren }) => (
+  <div>
+    <dt>{name}</dt>
+    <dd>{children}</dd>
+  </div>
+)
+
+const outOf = (count: number, most: number | null): string => `${count} of ${most ?? 'unlimited'}`
+
+const Link = ({ id }: { readonly id: string }) => (
+  <a href={taskHref(id)}>
+    <code>{id}</code>
+  </a>
+)
+
+const Facts = ({ task }: { readonly task: Task }) => (
+  <dl class="facts">
+    <Fact name="Queue">
+      <a href={hrefOf('tasks', { queue: task.queue })}>{task.queue}</a>
+    </Fact>
+    <Fact name="Created">
+      <At at={task.createdAt} />{' '}
+      <span class="note">
+        (<Ago at={task.createdAt} />)
+      </span>
+    </Fact>
+    <Fact name="Attempts">{task.attempts}</Fact>
+    <Fact name="Retries">{outOf(task.retryCount, task.maxRetries)}</Fact>
+    {task.status === 'pending' && (
+      <Fact name="Due">
+        <At at={task.availableAt} />{' '}
+        <span class="note">
+          (<Ago at={task.availableAt} />)
+        </span>
+      </Fact>
+    )}
+    {task.lease && (
+      <Fact name="Worker">
+        <a href={hrefOf('tasks', { status: 'running', workerId: task.lease.workerId })}>{task.lease.workerId}</a>{' '}
+        <span class="note">
+          (lease ends <Ago at={task.lease.expiresAt} />)
+        </span>
+      </Fact>
+    )}
+    {task.completedAt && (
+      <Fact name="Ended">
+        <At at={task.completedAt} />{' '}
+        <span class="note">
+          (<Ago at={task.completedAt} />)
+        </span>
+      </Fact>
+    )}
+    {task.expiresAt && (
+      <Fact name="Expires">
+        <At at={task.expiresAt} />{' '}
+        <span class="note">
+          (<Ago at={task.expiresAt} />)
+        </span>
+      </Fact>
+    )}
+    {(task.rescheduleCount > 0 || task.maxReschedules !== null) && (
+      <Fact name="Reschedules">{outOf(task.rescheduleCount, task.maxReschedules)}</Fact>
+    )}
+    {task.priority !== 0 && <Fact name="Priority">{task.priority}</Fact>}
+    <Fact name="Timeout">{task.timeout === null ? 'none' : duration(task.timeout)}</Fact>
+    {task.idempotencyKey && (
+      <Fact name="Key">
+        <code>{task.idempotencyKey}</code>
+      </Fact>
+    )}
+    {task.scheduleId && (
+      <Fact name="Schedule">
+        <a href={hrefOf('schedules')}>{task.scheduleId}</a>
+      </Fact>
+    )}
+    {task.replayOf && (
+      <Fact name="Replay of">
+        <Link id={task.replayOf} />
+      </Fact>
+    )}
+    {task.replayedAs && (
+      <Fact name="Replayed as">
+        <Link id={task.replayedAs} />
+      </Fact>
+    )}
+    {task.replayCount > 0 && <Fact name="Replays">{task.replayCount}</Fact>}
+    {Object.entries(task.tags ?? {}).length > 0 && (
+      <Fact name="Tags">
+        {Object.entries(task.tags ?? {}).map(([name, value]) => (
+          <a class="tag" key={name} href={hrefOf('tasks', { tag: `${name}=${value}` })}>
+            {name}={value}
+          </a>
+        ))}
+      </Fact>
+    )}
+  </dl>
+)
+
+const Payload = ({ title, value, task }: { readonly title: string; readonly value: unknown; readonly task: Task }) => (
+  <Panel
+    title={title}
+    name={title.toLowerCase()}
+    aside={task.payloads !== 'withheld' && <Copy text={JSON.stringify(value)} what={`the ${title.toLowerCase()}`} />}
+  >
+    {task.payloads === 'withheld' ? (
+      <p class="note">Your token does not allow you to see payloads.</p>
+    ) : (
+      <>
+        {task.payloads === 'redacted' && <p class="note">Some values may be redacted by the server.</p>}
+        <Json value={value} />
+      </>
+    )}
+  </Panel>
+)
+
+const Progress = ({ value }: { readonly value: unknown }) => {
+  const part = typeof value === 'number' && value >= 0 ? (value <= 1 ? value : Math.min(1, value / 100)) : null
+  return (
+    <Panel title="Progress" name="progress">
+      {part !== null && <progress value={part} aria-label="Progress" />}
+      <Json value={value} />
+    </Panel>
+  )
+}
+
+const LastError = ({ task }: { readonly task: Task }) => {
+  const { lastError } = task
+  if (lastError === null) return null
+  return (
+    <Panel
+      title={task.status === 'failed' ? 'Died of' : 'Last error'}
+      name="error"
+      aside={
+        <span class="note">
+          attempt {lastError.attempt}, <Ago at={lastError.at} />
+        </span>
+      }
+    >
+      <p class="bad">
+        <b>{lastError.name}</b>
+        {lastError.message && `: ${lastError.message}`}
+      </p>
+      {lastError.stack && (
+        <details>
+          <summary>Stack</summary>
+          <pre>{lastError.stack}</pre>
+        </details>
+      )}
+    </Panel>
+  )
+}
+
+const WhyLine = ({ task }: { readonly task: Task }) => {
+  const { data } = useResource<Why>(`/tasks/${encodeURIComponent(task.id)}/why`, {
+    query: {},
+    follow: new Set([task.id]),
+    ...(task.status === 'pending' && { every: 3_000 }),
+  })
+  if (data === null) return null
+  return (
+    <p class="why" data-reason={data.reason}>
+      {data.sentence ?? `The reason: ${data.reason}.`}
+    </p>
+  )
+}
+
+const Whole = ({ task, reload }: { readonly task: Task; readonly reload: () => void }) => (
+  <>
+    <Head
+      title={
+        <>
+          {task.type} <Pill view={task.view} />
+        </>
+      }
+      note={
+        <>
+          <code>{task.id}</code> <Copy text={task.id} what="the id" />
+        </>
+      }
+    >
+      {actionsOf(task, reload).map(({ label, tone, act }) => (
+        <Action
+          key={label}
+          label={label}
+          tone={tone}
+          refused={refusal(label === 'Submit again' ? 'submit' : 'operate')}
+          onClick={act}
+        />
+      ))}
+    </Head>
+    <WhyLine task={task} />
+    {task.cancelRequestedAt && task.status === 'running' && (
+      <p class="why">
+        It was asked to stop <Ago at={task.cancelRequestedAt} />; it ends when its handler does.
+      </p>
+    )}
+    <div class="task">
+      <div>
+        <Panel title="Timeline" name="timeline">
+          <Timeline task={task} />
+        </Panel>
+      </div>
+      <div>
+        <Panel title="About">
+          <Facts task={task} />
+        </Panel>
+        <LastError task={task} />
+        {task.progress !== null && <Progress value={task.progress} />}
+        <Payload title="Input" value={task.input} task={task} />
+        {task.status === 'completed' && <Payload title="Output" value={task.output} task={task} />}
+      </div>
+    </div>
+  </>
+)
+
+export const TaskPage = () => {
+  const id = route.value.rest
+  const path = `/tasks/${encodeURIComponent(id)}`
+  // Progress is no move: it is not told, it is looked for.
+  const task = useResource<Task>(path, { follow: new Set([id]), every: 2_000 })
+  return (
+    <>
+      {task.data === null && <Head title="Task" note={<code>{id}</code>} />}
+      <Loaded of={task}>{(data) => <Whole task={data} reload={task.reload} />}</Loaded>
+    </>
+  )
+}

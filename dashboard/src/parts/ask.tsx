@@ -1,0 +1,84 @@
+/** Every action asks first: one dialog for all of them, in the browser's own modal element. */
+import { signal } from '@preact/signals'
+import type { ComponentChildren, FunctionComponent } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import { ApiError } from '../api.ts'
+import { Failure } from './states.tsx'
+
+export interface Question {
+  readonly title: string
+  readonly text?: ComponentChildren
+  /** Fields and previews: a component of its own, so that it can change while the dialog is open. */
+  readonly Body?: FunctionComponent
+  /** Left out: there is nothing to do but to read. */
+  readonly action?: string
+  readonly danger?: boolean
+  /** The dialog closes when it resolves, and says what was thrown when it does not. */
+  readonly run?: () => Promise<unknown>
+}
+
+const asking = signal<Question | null>(null)
+const isBusy = signal(false)
+const failed = signal<ApiError | null>(null)
+
+export const ask = (question: Question): void => {
+  failed.value = null
+  isBusy.value = false
+  asking.value = question
+}
+
+const answer = async (question: Question): Promise<void> => {
+  if (isBusy.value) return
+  isBusy.value = true
+  failed.value = null
+  try {
+    await question.run?.()
+    if (asking.value === question) asking.value = null
+  } catch (thrown) {
+    failed.value =
+      thrown instanceof ApiError ? thrown : new ApiError(0, 'NOT_DONE', String((thrown as Error).message), '')
+  } finally {
+    isBusy.value = false
+  }
+}
+
+export const AskDialog = () => {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const question = asking.value
+  useEffect(() => {
+    if (question !== null && !dialog.current?.open) dialog.current?.showModal()
+  }, [question])
+  if (question === null) return null
+  const { title, text, Body, action, danger = false } = question
+  return (
+    <dialog
+      ref={dialog}
+      aria-labelledby="ask-title"
+      onClose={() => {
+        asking.value = null
+      }}
+    >
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          void answer(question)
+        }}
+      >
+        <h2 id="ask-title">{title}</h2>
+        {text && <div class="text">{text}</div>}
+        {Body && <Body />}
+        {failed.value && <Failure error={failed.value} />}
+        <footer>
+          <button type="button" class="plain" onClick={() => dialog.current?.close()}>
+            {action === undefined ? 'Close' : 'Never mind'}
+          </button>
+          {action && (
+            <button type="submit" class={danger ? 'danger solid' : 'primary'} disabled={isBusy.value}>
+              {isBusy.value ? 'Working…' : action}
+            </button>
+          )}
+        </footer>
+      </form>
+    </dialog>
+  )
+}

@@ -1,0 +1,141 @@
+/** A line chart over the last minutes. uPlot draws it; the legend is ours, and shows the values at the pointer or of now. */
+import { useEffect, useRef, useState } from 'preact/hooks'
+import uPlot from 'uplot'
+import { isDark } from '../theme.ts'
+import { timeOfDay } from '../words.ts'
+
+export interface Line {
+  readonly label: string
+  /** The name of a colour in tokens.css, without the dashes. */
+  readonly colour: string
+  readonly filled?: boolean
+  readonly dashed?: boolean
+}
+
+type Values = readonly (number | null)[]
+
+interface ChartProps {
+  readonly label: string
+  readonly lines: readonly Line[]
+  /** Milliseconds, and for each line one value at each. */
+  readonly times: readonly number[]
+  readonly values: readonly Values[]
+  readonly format: (value: number) => string
+  /** The end of the time axis. */
+  readonly until: number
+}
+
+const HEIGHT = 148
+const LONGEST = 300
+const SHORTEST = 60
+
+/** A canvas knows no custom properties: asked of an element that wears the colour. */
+const colourOf = (element: HTMLElement, name: string): string => {
+  element.style.color = `var(--${name})`
+  const { color } = getComputedStyle(element)
+  element.style.color = ''
+  return color
+}
+
+const faded = (colour: string, part: number): string => colour.replace(/^rgb\((.*)\)$/, `rgba($1, ${part})`)
+
+const optionsOf = (
+  element: HTMLElement,
+  { lines, format }: ChartProps,
+  onPoint: (index: number | null) => void,
+): uPlot.Options => {
+  const text = colourOf(element, 'muted')
+  const grid = { stroke: colourOf(element, 'line'), width: 1 }
+  const font = `11px ${getComputedStyle(element).fontFamily}`
+  return {
+    width: Math.max(200, element.clientWidth),
+    height: HEIGHT,
+    padding: [8, 8, 0, 0],
+    legend: { show: false },
+    cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
+    scales: { x: { time: true }, y: { range: (_, __, max) => [0, Math.max(1, (max ?? 0) * 1.15)] } },
+    axes: [
+      {
+        stroke: text,
+        font,
+        grid: { show: false },
+        ticks: { show: false },
+        size: 24,
+        space: 72,
+        values: (_, splits) => splits.map((at) => timeOfDay(at * 1_000)),
+      },
+      {
+        stroke: text,
+        font,
+        grid,
+        ticks: { show: false },
+        size: 52,
+        space: 32,
+        values: (_, splits) => splits.map(format),
+      },
+    ],
+    series: [
+      {},
+      ...lines.map(({ colour, filled = false, dashed = false }) => {
+        const stroke = colourOf(element, colour)
+        return {
+          stroke,
+          width: 1.6,
+          ...(dashed && { dash: [4, 3] }),
+          ...(filled && { fill: faded(stroke, 0.13) }),
+          points: { show: false },
+        }
+      }),
+    ],
+    hooks: { setCursor: [(plot) => onPoint(plot.cursor.idx ?? null)] },
+  }
+}
+
+export const Chart = (props: ChartProps) => {
+  const { label, lines, times, values, format, until } = props
+  const holder = useRef<HTMLDivElement>(null)
+  const plot = useRef<uPlot | null>(null)
+  const [pointed, setPointed] = useState<number | null>(null)
+  const dark = isDark()
+
+  useEffect(() => {
+    const element = holder.current!
+    const made = new uPlot(optionsOf(element, props, setPointed), [[]], element)
+    plot.current = made
+    const watcher = new ResizeObserver(() =>
+      made.setSize({ width: Math.max(200, element.clientWidth), height: HEIGHT }),
+    )
+    watcher.observe(element)
+    return () => {
+      watcher.disconnect()
+      made.destroy()
+    }
+  }, [dark])
+
+  useEffect(() => {
+    const seconds = times.map((at) => at / 1_000)
+    plot.current?.setData([seconds, ...values.map((one) => [...one])] as uPlot.AlignedData, false)
+    const end = until / 1_000
+    const begin = Math.max(end - LONGEST, Math.min(seconds[0] ?? end, end - SHORTEST))
+    plot.current?.batch(() => {
+      plot.current?.setScale('x', { min: begin, max: end })
+      plot.current?.redraw(true, true)
+    })
+  })
+
+  const index = pointed ?? times.length - 1
+  const told = lines.map((line, i) => ({ ...line, value: values[i]?.[index] ?? null }))
+  return (
+    <figure class="chart">
+      <figcaption>
+        <span class="name">{label}</span>
+        {told.map(({ label: name, colour, value, dashed }) => (
+          <span class={`key${dashed ? ' dashed' : ''}`} data-colour={colour} key={name}>
+            {name} <b>{value === null ? '–' : format(value)}</b>
+          </span>
+        ))}
+      </figcaption>
+      <div ref={holder} class="plot" aria-hidden="true" />
+    </figure>
+  )
+}

@@ -1,0 +1,37 @@
+/** A JSON value, laid out and coloured. Every piece is a text node: nothing in it can become markup. */
+import type { ComponentChildren } from 'preact'
+
+/** Beyond this much text a browser is slow: the rest is for Copy. */
+const MOST = 60_000
+
+const PIECES = /"(?:[^"\\]|\\.)*"(\s*:)?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\b(?:true|false|null)\b/g
+
+const coloured = (text: string): ComponentChildren[] => {
+  const out: ComponentChildren[] = []
+  let from = 0
+  for (const match of text.matchAll(PIECES)) {
+    const [piece, colon] = match
+    if (match.index > from) out.push(text.slice(from, match.index))
+    const kind = piece.startsWith('"')
+      ? colon === undefined
+        ? 'text'
+        : 'key'
+      : /^[-\d]/.test(piece)
+        ? 'number'
+        : 'word'
+    out.push(<span class={`json-${kind}`}>{piece}</span>)
+    from = match.index + piece.length
+  }
+  out.push(text.slice(from))
+  return out
+}
+
+export const Json = ({ value }: { readonly value: unknown }) => {
+  const text = JSON.stringify(value, null, 2) ?? 'undefined'
+  return (
+    <>
+      <pre class="json">{coloured(text.slice(0, MOST))}</pre>
+      {text.length > MOST && <p class="note">Cut: it is {text.length.toLocaleString('en')} characters long.</p>}
+    </>
+  )
+}

@@ -1,0 +1,135 @@
+/** What can be done with a task, by its status. Each asks first. */
+import { signal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { part, post, remove } from '../api.ts'
+import { go, hrefOf, taskHref } from '../route.ts'
+import type { Task } from '../types.ts'
+import { ask } from './ask.tsx'
+import { Check, Field } from './field.tsx'
+import { askToSubmit } from './submit.tsx'
+import { toast } from './toast.tsx'
+
+export interface TaskAction {
+  readonly label: string
+  readonly tone: 'primary' | 'danger' | 'plain'
+  readonly act: () => void
+}
+
+type Asks = (task: Task, reload: () => void) => void
+
+const pathOf = (task: Task, verb: string): string => `/tasks/${part(task.id)}/${verb}`
+
+const asksFor =
+  (verb: string, title: string, text: ComponentChildren, action: string, done: string, danger = false): Asks =>
+  (task, reload) =>
+    ask({
+      title,
+      text: <p>{text}</p>,
+      action,
+      danger,
+      run: async () => {
+        await post(pathOf(task, verb))
+        toast(done)
+        reload()
+      },
+    })
+
+const cancel: Asks = (task, reload) => {
+  const reason = signal('')
+  const isRunning = task.status === 'running'
+  ask({
+    title: 'Cancel this task?',
+    text: (
+      <p>
+        {isRunning
+          ? 'Its handler is asked to stop. If it completes all the same, the task is completed.'
+          : 'It will not run. It can be retried later.'}
+      </p>
+    ),
+    Body: () => <Field label="Reason" hint="kept in the history" value={reason} />,
+    action: isRunning ? 'Ask it to stop' : 'Cancel the task',
+    danger: true,
+    run: async () => {
+      await post(pathOf(task, 'cancel'), reason.value ? { reason: reason.value } : {})
+      toast(isRunning ? 'Asked to stop' : 'Cancelled')
+      reload()
+    },
+  })
+}
+
+const replay: Asks = (task, reload) => {
+  const asNew = signal(false)
+  ask({
+    title: 'Replay this task?',
+    text: <p>It runs again with all its retries, and without its old expiry.</p>,
+    Body: () => <Check label="As a new task with a new id; this one is archived" value={asNew} />,
+    action: 'Replay',
+    run: async () => {
+      const { id } = await post<Task>(pathOf(task, 'replay'), asNew.value ? { asNew: true } : {})
+      toast('Replayed')
+      if (id === task.id) reload()
+      else go(taskHref(id))
+    },
+  })
+}
+
+const discard: Asks = (task) =>
+  ask({
+    title: 'Delete this task for good?',
+    text: <p>The task, its history and its idempotency key are gone. Nothing brings them back.</p>,
+    action: 'Delete',
+    danger: true,
+    run: async () => {
+      await remove(`/tasks/${part(task.id)}`)
+      toast('Deleted')
+      go(hrefOf('tasks'))
+    },
+  })
+
+const again: Asks = ({ type, queue, input, encoding, payloads }) =>
+  askToSubmit({
+    type,
+    queue,
+    ...(encoding === 'json' && payloads === 'shown' && { input: JSON.stringify(input, null, 2) }),
+  })
+
+const retry = asksFor(
+  'retry',
+  'Retry this task?',
+  'It becomes due at once. From the dead letters this uses up one of its retries.',
+  'Retry',
+  'It will run again',
+)
+const takeAway = asksFor(
+  'retry',
+  'Take it away from its worker?',
+  'The worker loses the lease and its result is refused; the task becomes due at once and uses up a retry.',
+  'Retry elsewhere',
+  'The lease was taken away',
+  true,
+)
+const archive = asksFor('archive', 'Archive this task?', 'It is hidden from default lists.', 'Archive', 'Archived')
+const unarchive = asksFor('unarchive', 'Bring it back?', 'It is as it was before.', 'Unarchive', 'Unarchived')
+const expire = asksFor('expire', 'Let it expire now?', 'It will never run.', 'Expire', 'Expired', true)
+
+export const actionsOf = (task: Task, reload: () => void): readonly TaskAction[] => {
+  const offer = (label: string, asks: Asks, tone: TaskAction['tone'] = 'plain'): TaskAction => ({
+    label,
+    tone,
+    act: () => asks(task, reload),
+  })
+  const { status, retryCount, maxRetries } = task
+  const canRetry = status === 'cancelled' || (status === 'failed' && (maxRetries === null || retryCount < maxRetries))
+  const hasEnded = status !== 'pending' && status !== 'running'
+  return [
+    status === 'failed' && offer('Replay', replay, 'primary'),
+    canRetry && offer('Retry', retry),
+    status === 'running' && offer('Retry elsewhere', takeAway),
+    status === 'pending' && offer('Expire', expire),
+    hasEnded && offer('Submit again', again),
+    hasEnded && status !== 'archived' && offer('Archive', archive),
+    status === 'archived' && offer('Unarchive', unarchive),
+    !hasEnded && offer('Cancel', cancel, 'danger'),
+    hasEnded && offer('Delete', discard, 'danger'),
+  ].filter((one) => one !== false)
+}

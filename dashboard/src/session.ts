@@ -1,0 +1,35 @@
+/** Who we are to the server: which store it shows, and what we may do. */
+import { computed, signal } from '@preact/signals'
+import { ApiError, get, post } from './api.ts'
+import { setStoreTime } from './time.ts'
+import type { Info } from './types.ts'
+
+export const info = signal<Info | null>(null)
+/** The server wants a token first. */
+export const isLocked = signal(false)
+export const isReadOnly = computed(() => info.value?.readOnly ?? false)
+
+export const loadInfo = async (): Promise<void> => {
+  try {
+    const asked = Date.now()
+    const answer = await get<Info>('/info')
+    setStoreTime(Date.parse(answer.now), (asked + Date.now()) / 2)
+    info.value = answer
+    isLocked.value = false
+  } catch (thrown) {
+    if (thrown instanceof ApiError && thrown.status === 401) isLocked.value = true
+    else setTimeout(() => void loadInfo(), 3_000)
+  }
+}
+
+export const logIn = async (token: string): Promise<void> => {
+  await post('/session', { token })
+  await loadInfo()
+}
+
+/** Why an action cannot be taken; null: it can. */
+export const refusal = (right: 'operate' | 'submit'): string | null => {
+  if (info.value === null) return 'Not connected'
+  if (info.value.readOnly) return 'The server is read-only'
+  return info.value.rights.includes(right) ? null : 'Your token does not allow this'
+}

@@ -1,0 +1,38 @@
+/** Builds the dashboard as it is now, and looks for a browser, once for all files of the project. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { LaunchOptions } from 'playwright-core'
+import { build } from 'vite'
+import type { TestProject } from 'vitest/node'
+import { findChromium } from './chromium.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** The folder of the built dashboard. */
+    readonly dashboard: string
+    /** null: there is no browser, and that was said. */
+    readonly chromium: LaunchOptions | null
+  }
+}
+
+export default async (project: TestProject): Promise<() => void> => {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-dashboard-'))
+  const configFile = join(import.meta.dirname, '../../dashboard/vite.config.ts')
+  await build({ configFile, logLevel: 'warn', build: { outDir: folder } })
+  project.provide('dashboard', folder)
+  project.provide('chromium', look())
+  return () => rmSync(folder, { recursive: true, force: true })
+}
+
+const look = (): LaunchOptions | null => {
+  try {
+    return findChromium()
+  } catch (thrown) {
+    const why = thrown instanceof Error ? thrown.message : String(thrown)
+    if ((process.env['HOLDFAST_REQUIRE'] ?? '').split(',').includes('browser'))
+      throw new Error(`HOLDFAST_REQUIRE names browser, but there is none: ${why}`)
+    process.stderr.write(`  SKIPPED browser: ${why}\n`)
+    return null
+  }
+}

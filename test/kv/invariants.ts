@@ -1,7 +1,7 @@
 /** What must hold of the keys at every moment, whoever died between which two writes. */
 import { isTerminal } from '../../src/core/task.ts'
 import { decodeTask } from '../../src/store/kv/bodies.ts'
-import { keyKey, parseHint, READY, TASKS } from '../../src/store/kv/names.ts'
+import { GRAVES, keyKey, parseHint, READY, TASKS } from '../../src/store/kv/names.ts'
 import type { KeyValueMap } from './memory-key-value.ts'
 
 /** One line for each violation. */
@@ -35,4 +35,7 @@ export const violations = ({ entries }: KeyValueMap): string[] => {
 
 /** What should be gone once everything has ended and been swept. */
 export const leftovers = ({ entries }: KeyValueMap): string[] =>
-  [...entries.keys()].filter((key) => key.startsWith(READY))
+  [...entries].flatMap(([key, { value }]) => {
+    const isBuried = key.startsWith(TASKS) && !('task' in decodeTask(key, value))
+    return isBuried || key.startsWith(READY) || key.startsWith(GRAVES) ? [key] : []
+  })

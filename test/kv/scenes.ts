@@ -11,6 +11,8 @@ export interface Scene {
   readonly name: string
   /** By a process that lives on. */
   before?(store: Store): Promise<void>
+  /** How much later that is. */
+  readonly later?: number
   /** By the one that is disturbed. May be begun again by another after it. */
   run(store: Store): Promise<void>
   /** Tasks that must be there once `run` was answered, or was done again. */
@@ -146,4 +148,24 @@ export const scenes: readonly Scene[] = [
       removes: [1],
     }),
   ),
+  {
+    name: 'a sweep of graves',
+    before: async (store) => {
+      for (const [n, endKey] of [
+        [1, true],
+        [2, false],
+      ] as const) {
+        await ended(store, withKey(n, `swept-${n}`))
+        const [record] = await store.get([idOf(n)])
+        await store.remove([{ id: idOf(n), revision: record!.revision, endKey }])
+      }
+    },
+    later: 2 * 86_400_000,
+    // The first removal of a process sweeps.
+    run: async (store) => {
+      await store.remove([{ id: idOf(3), revision: 1, endKey: false }])
+    },
+    tasks: [],
+    removes: [1, 2],
+  },
 ]

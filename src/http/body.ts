@@ -17,22 +17,29 @@ export const readBody = async (request: Request, limit: number): Promise<Readonl
   throw refused('must be an object')
 }
 
-/** Counted as it comes: a length that was announced may be a lie, and a chunked body announces none. */
 const readText = async (request: Request, limit: number): Promise<string> => {
-  if (Number(request.headers.get('content-length') ?? 0) > limit) throw tooLarge(limit)
-  if (request.body === null) return ''
+  const announced = request.headers.get('content-length')
+  if (Number(announced ?? 0) > limit) throw tooLarge(limit)
+  // No more can come than was announced: whoever reads the connection sees to that.
+  const bytes = announced === null ? await readChunks(request, limit) : new Uint8Array(await request.arrayBuffer())
+  if (bytes.byteLength > limit) throw tooLarge(limit)
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw refused('is not UTF-8')
+  }
+}
+
+/** Counted as they come. */
+const readChunks = async (request: Request, limit: number): Promise<Uint8Array> => {
   const chunks: Uint8Array[] = []
   let length = 0
-  for await (const chunk of request.body as ReadableStream<Uint8Array>) {
+  for await (const chunk of (request.body ?? []) as AsyncIterable<Uint8Array>) {
     length += chunk.byteLength
     if (length > limit) throw tooLarge(limit)
     chunks.push(chunk)
   }
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
-  } catch {
-    throw refused('is not UTF-8')
-  }
+  return Buffer.concat(chunks)
 }
 
 const parsed = (text: string): unknown => {

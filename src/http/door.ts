@@ -6,6 +6,7 @@ import { type Client, HoldfastError, type Logger, silentLogger } from '../index.
 import type { Access, Authorize, Tokens } from './access.ts'
 import { readBody } from './body.ts'
 import { checkAgainst } from './checking.ts'
+import { Claims } from './claiming.ts'
 import { Confirmations } from './confirmations.ts'
 import { Deeds } from './deeds.ts'
 import { DoorError, errorResponse, statusOf } from './errors.ts'
@@ -74,6 +75,7 @@ export const createDoor = (client: Client, options: DoorOptions): Door => {
   const feed = new Feed(client)
   const confirmations = new Confirmations()
   const deeds = new Deeds()
+  const claims = new Claims(client)
   const now = storeNow(client)
   const showings = {
     whole: new Showing({ payloads: true, isSecret, now }),
@@ -113,7 +115,11 @@ export const createDoor = (client: Client, options: DoorOptions): Door => {
       feed,
       confirmations,
       deeds,
-      signal: request.signal,
+      claims,
+      // Made only for who asks: it costs as much as the rest.
+      get signal() {
+        return request.signal
+      },
     }
   }
 

@@ -23,7 +23,7 @@ const TYPES: Readonly<Record<string, string>> = {
 }
 
 /** null: there is no such folder. */
-const readPages = (folder: string): Pages | null => {
+export const readPages = (folder: string): Pages | null => {
   try {
     const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
     return new Map(

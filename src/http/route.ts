@@ -1,5 +1,6 @@
 /** What a route is: one row that says who may call it, what goes in, what comes out, and what it does. openapi.ts prints the rows. */
 import type { Client, Code } from '../index.ts'
+import type { Claims } from './claiming.ts'
 import type { Confirmations } from './confirmations.ts'
 import type { Deeds } from './deeds.ts'
 import type { Feed } from './feed.ts'
@@ -26,6 +27,7 @@ export interface Call {
   readonly feed: Feed
   readonly confirmations: Confirmations
   readonly deeds: Deeds
+  readonly claims: Claims
   /** Aborts when the caller has gone. */
   readonly signal: AbortSignal
 }

@@ -6,7 +6,7 @@ import { HoldfastError } from '../core/errors.ts'
 import { keyIsLive } from '../core/idempotency.ts'
 import * as machine from '../core/machine.ts'
 import { Task } from '../core/snapshot.ts'
-import { checkId, checkName, checkWorkerId, type SubmitOptions } from '../core/submission.ts'
+import { checkId, checkInteger, checkName, checkWorkerId, type SubmitOptions } from '../core/submission.ts'
 import type { HistoryEntry, Holder, Instant } from '../core/task.ts'
 import { DeadLetters } from './dead-letters.ts'
 import { asDefinition, type TaskDefinition, withDefaults } from './definition.ts'
@@ -30,7 +30,7 @@ import type { TaskLease } from './lease.ts'
 import { type CancelManyOptions, cancelMany } from './many.ts'
 import type { EachResult } from './move-each.ts'
 import { type MoveOptions, type MoveReport, moveBetween } from './moving.ts'
-import { cancelById, claimById, claimNext, deleteById, leaseOf, moveById } from './operations.ts'
+import { cancelById, claimById, claimDue, deleteById, leaseOf, moveById } from './operations.ts'
 import { Queues } from './queues.ts'
 import { liveWorkers, type WorkerInfo } from './registry.ts'
 import { type PruneOptions, pruneEnded, Retention, type RetentionOptions } from './retention.ts'
@@ -304,10 +304,17 @@ export class Client {
 
   /** The first due task of a queue, or null. */
   async claimNext(options: ClaimNextOptions): Promise<TaskLease | null> {
+    const [lease = null] = await this.claimMany({ ...options, limit: 1 })
+    return lease
+  }
+
+  /** The first due tasks of a queue, in one look: up to `limit`, each under a lease of its own. */
+  async claimMany({ limit, ...options }: ClaimNextOptions & { readonly limit: number }): Promise<TaskLease[]> {
     const session = this.#open()
     const queue = checkName(options.queue ?? 'default', 'queue')
     const types = options.types?.map((type) => checkName(type, 'types')) ?? null
-    return claimNext(session, this.#queues, { ...this.#claimFacts(options), queue, types })
+    const most = checkInteger(limit, 'limit', 1, 1_000)
+    return claimDue(session, this.#queues, { ...this.#claimFacts(options), queue, types, limit: most })
   }
 
   /** A lease by its token, or (weaker) by the id of the worker that has it. */

@@ -95,33 +95,36 @@ export const claimById = async (
   return new TaskLease(session, claimed, { token }, leaseTtl)
 }
 
-export interface ClaimNextFacts extends ClaimFacts {
+export interface ClaimDueFacts extends ClaimFacts {
+  readonly limit: number
   readonly queue: string
   readonly types: readonly string[] | null
 }
 
-/** The first task that is due, or null. */
-export const claimNext = async (
+/** The first tasks that are due, in one look: as many as there are, up to `limit`. */
+export const claimDue = async (
   session: Session,
   queues: Queues,
-  { queue, types, workerId, leaseTtl }: ClaimNextFacts,
-): Promise<TaskLease | null> => {
-  if ((await queues.refresh()).has(queue)) return null
+  { queue, types, limit, workerId, leaseTtl }: ClaimDueFacts,
+): Promise<TaskLease[]> => {
+  if ((await queues.refresh()).has(queue)) return []
   const op = newSecretOp()
   let isRepeat = false
   return withPatience(session, async () => {
-    // The reply to the first try may have been lost: then the task is held already, under a token that begins with our op.
-    const held = isRepeat ? await heldUnder(session, workerId, op) : undefined
+    // The reply to the first try may have been lost: then they are held already, under tokens that begin with our op.
+    const held = isRepeat ? await heldUnder(session, workerId, op) : []
     isRepeat = true
-    const task =
-      held ?? (await look(session, { queue, types, limit: 1, workerId, leaseTtl, op, takeLeases: true })).leased[0]
-    return task === undefined ? null : new TaskLease(session, task, { token: task.lease!.token }, leaseTtl)
+    const tasks =
+      held.length > 0
+        ? held
+        : (await look(session, { queue, types, limit, workerId, leaseTtl, op, takeLeases: true })).leased
+    return tasks.map((task) => new TaskLease(session, task, { token: task.lease!.token }, leaseTtl))
   })
 }
 
-const heldUnder = async ({ store }: Session, workerId: string, op: string): Promise<TaskRecord | undefined> => {
+const heldUnder = async ({ store }: Session, workerId: string, op: string): Promise<TaskRecord[]> => {
   const held = await store.list({ workerId }, { order: 'newest', limit: 1_000, now: null })
-  return held.find(({ lease }) => lease?.token.startsWith(`${op}.`))
+  return held.filter(({ lease }) => lease?.token.startsWith(`${op}.`))
 }
 
 /** The lease that somebody else's words describe: a token kept elsewhere, or only a worker id. */

@@ -1,6 +1,5 @@
 /** The worker's side, for other languages: claim, keep, finish. The token of a claim is what every later call must show. */
 import { type Duration, HoldfastError, PermanentError, parseDuration, type Task, type TaskLease } from '../../index.ts'
-import { claimSome } from '../claiming.ts'
 import { encoding, payloadOf } from '../payloads.ts'
 import type { Call, JsonRoute, Route } from '../route.ts'
 import { anything, duration, flag, instant, listOf, ref, type Schema, shape, text, whole } from '../schemas.ts'
@@ -39,14 +38,15 @@ interface Wish {
   readonly wait?: Duration
 }
 
-const claim: JsonRoute['run'] = async ({ client, body, showing, signal }) => {
+const claim: JsonRoute['run'] = async (call) => {
+  const { claims, body, showing } = call
   const { limit = 1, wait = 0, queues = ['default'], ...options } = body as unknown as Wish
   if (limit < 1 || limit > MOST || queues.length === 0)
     throw new HoldfastError('INVALID_OPTION', `limit must be 1 to ${MOST}, and queues must name one`, {
       field: 'limit',
     })
   const patience = Math.min(parseDuration(wait, 'wait'), LONGEST_WAIT)
-  const leases = await claimSome(client, { ...options, queues, limit, patience }, signal)
+  const leases = await claims.some({ ...options, queues, limit, patience }, () => call.signal)
   return { leases: await Promise.all(leases.map((one) => shown(one, showing))) }
 }
 

@@ -89,6 +89,7 @@ const runWith = async (scene: Scene, fault: Fault, at: number, place: Place, Fau
   await later.close()
   // Twice: a sweep that finishes a removal leaves the grave of its key.
   for (let sweep = 0; sweep < 2; sweep++) {
+    place.setWall(NOW + (4 * 24 + sweep) * HOUR)
     const sweeper = openKvInMemory(place.kv())
     await sweeper.remove([{ id: idOf(99), revision: 1, endKey: false }])
     await sweeper.close()

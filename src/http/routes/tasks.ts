@@ -85,9 +85,13 @@ export const TASKS: readonly Route[] = [
     }),
     refuses: ['TASK_NOT_FOUND'],
     run: async ({ client, params, rights }) => {
-      const { task: _, now, workers, sentence, ...reason } = await client.why(params['id']!)
+      const why = await client.why(params['id']!)
+      const { reason, sentence, now, queuePaused, queueReady, queueRunning, workers } = why
       return {
-        ...reason,
+        reason,
+        queuePaused,
+        queueReady,
+        queueRunning,
         sentence: rights.has('payloads') ? sentence : null,
         now: new Date(now).toISOString(),
         workers: workers.map(({ id }) => id),

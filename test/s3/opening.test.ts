@@ -101,7 +101,7 @@ describe('an address', () => {
       endpoint: 'http://localhost:9000',
       region: 'eu-north-1',
       pathStyle: true,
-      address: 's3://jobs/a/b at http://localhost:9000',
+      address: 's3://jobs/a/b (http://localhost:9000)',
     })
   })
 

@@ -6,10 +6,10 @@ import type { Instant, TaskRecord } from '../../core/task.ts'
 
 /** Fields that may be long. */
 export const LONG_FIELDS = ['input', 'output', 'progress'] as const
-export type LongField = (typeof LONG_FIELDS)[number]
+type LongField = (typeof LONG_FIELDS)[number]
 
 /** A long text that is kept under a key of its own, written once. */
-export interface Aside {
+interface Aside {
   readonly key: string
   readonly hash: string
 }

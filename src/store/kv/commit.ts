@@ -10,7 +10,7 @@ import { isLiving, type Living, type Tasks } from './tasks.ts'
 
 const TRIES = 20
 /** How long the mark of a removed task stays: longer than any writer that still believes in it can take. */
-export const GRAVE_LIFE = 600_000
+const GRAVE_LIFE = 600_000
 
 const idOf = ({ id }: { readonly id: string }): readonly string[] => [id]
 

@@ -37,7 +37,7 @@ export const parseAddress = (url: string): S3Place => {
   if (endpoint !== null) checkEndpoint(endpoint, shown)
   const region = settings.get('region')
   const pathStyle = settings.get('pathStyle')
-  const beside = endpoint === null ? '' : ` at ${endpoint}`
+  const beside = endpoint === null ? '' : ` (${endpoint})`
   return {
     bucket,
     prefix: prefix === '' ? '' : `${prefix}/`,

@@ -66,7 +66,7 @@ const deletions = (rules: readonly LifecycleRule[], place: S3Place): Fact => {
   const told = deleting.map((rule) => `'${rule.ID ?? prefixOf(rule)}'`).join(', ')
   return {
     check: 'durability',
-    setting: 'rules of the bucket that delete what is kept here',
+    setting: 'deletion by lifecycle rules',
     value: deleting.length === 0 ? 'none' : told,
     wanted: 'none',
     how: `Remove the expiration of ${told}, or give it another prefix; holdfast prune and retention remove what has ended.`,

@@ -9,7 +9,7 @@ import type { Store } from '../../src/store/store.ts'
 export const freshBucket = (): string => `test-${randomBytes(6).toString('hex')}`
 
 export const removeBucket = async (url: string, bucket: string): Promise<void> => {
-  const nc = await connect({ servers: url.split(',') })
+  const nc = await connect({ servers: url.replace('nats://', '').split(',') })
   try {
     const jsm = await jetstreamManager(nc)
     for (const stream of [`KV_${bucket}`, `HOLDFAST_${bucket}_BELLS`, `HOLDFAST_${bucket}_LATER`])

@@ -22,7 +22,7 @@ export interface NatsServer {
 
 export interface NatsCluster {
   readonly servers: readonly NatsServer[]
-  /** All of them, one after the other, as the client takes them. */
+  /** All of them: `nats://one:4222,two:4222`. */
   readonly url: string
   remove(): Promise<void>
 }
@@ -32,6 +32,8 @@ export interface NatsServerOptions {
   readonly release?: 'newest' | 'oldest'
   /** Every write is on the disk before it is acknowledged; 2.10 and later. */
   readonly syncAlways?: boolean
+  /** The largest message, in bytes. Default: the server's own, 1 MiB. */
+  readonly maxPayload?: number
 }
 
 interface Program {
@@ -70,7 +72,7 @@ const settingsOf = (
   { port, clusterPort, monitorPort }: Place,
   folder: string,
   all: readonly Place[],
-  syncAlways: boolean,
+  { syncAlways = false, maxPayload }: NatsServerOptions,
 ): string => {
   const storage = [`store_dir: ${JSON.stringify(join(folder, 'jetstream'))}`, 'max_mem: 256M', 'max_file: 8G']
   if (syncAlways) storage.push('sync_interval: always')
@@ -79,6 +81,7 @@ const settingsOf = (
     `http: "127.0.0.1:${monitorPort}"`,
     `server_name: "n${port}"`,
     `jetstream { ${storage.join(', ')} }`,
+    ...(maxPayload === undefined ? [] : [`max_payload: ${maxPayload}`]),
   ]
   const others = all.filter((other) => other.port !== port)
   if (others.length > 0) {
@@ -92,12 +95,12 @@ const startAt = async (
   place: Place,
   all: readonly Place[],
   { path, version }: Program,
-  { syncAlways = false }: NatsServerOptions,
+  options: NatsServerOptions,
   ready: RegExp,
 ): Promise<NatsServer> => {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-nats-'))
   const settings = join(folder, 'nats.conf')
-  writeFileSync(settings, settingsOf(place, folder, all, syncAlways))
+  writeFileSync(settings, settingsOf(place, folder, all, options))
   let child: ChildProcess
   const startUntil = async (says: RegExp): Promise<void> => {
     child = spawn(...tied(path, ['-c', settings]), { stdio: ['ignore', 'ignore', 'pipe'] })
@@ -149,5 +152,5 @@ export const startNatsCluster = async (size = 3, options: NatsServerOptions = {}
     await remove()
     throw failed.reason
   }
-  return { servers, url: servers.map(({ url }) => url).join(','), remove }
+  return { servers, url: `nats://${places.map(({ port }) => `127.0.0.1:${port}`).join(',')}`, remove }
 }

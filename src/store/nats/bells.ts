@@ -109,6 +109,10 @@ export class Bells {
     return this.#held.get(queue)?.keys() ?? []
   }
 
+  isHeld(hint: string): boolean {
+    return this.#held.get(kindOf(hint).queue)?.has(hint) ?? false
+  }
+
   /** Monotonic: when a look may be offered it again, if it is not to be offered now. */
   offer(hint: string): number | null {
     const held = this.#held.get(kindOf(hint).queue)?.get(hint)

@@ -14,6 +14,7 @@ import { asHoldfastError } from './errors.ts'
 import { examine } from './examine.ts'
 import { IdentityGuard } from './identity.ts'
 import { LaterHints } from './later.ts'
+import { Strays } from './strays.ts'
 import { durabilityOf, prepareStreams } from './streams.ts'
 import { Subjects } from './subjects.ts'
 import { BellSurveyor } from './survey.ts'
@@ -85,13 +86,14 @@ export class NatsStore extends KvStore {
     const { clock } = parts
     const bells = new Bells(connected, subjects)
     const later = new LaterHints(connected, subjects)
+    const strays = new Strays(connected, subjects, clock)
     const contact = new Contact(connected, parts.address)
     const guard = parts.guard.check
     super(new NatsBucket(connected, subjects, parts.address, { bells, later, clock, contact, guard }), {
       capabilities: ['durable'],
       leaseTtl: LEASE_TTL,
       examine: () => contact.run(() => examine(connected, subjects, parts.monitor)),
-      surveyor: (memory, isTaken) => new BellSurveyor({ bells, later, contact }, memory, isTaken),
+      surveyor: (memory, isTaken) => new BellSurveyor({ bells, later, strays, contact }, memory, isTaken),
     })
     this.#clock = clock
     this.#bells = bells

@@ -81,18 +81,20 @@ export const prepareStreams = async (
       'STORE_NOT_FOUND',
       `there is no bucket ${subjects.bucket}: run \`holdfast init URL\`, or connect with create: true`,
     )
+  if (truth !== null) check(truth.config, true)
+  const isEmpty = truth === null || truth.state.messages === 0
   const wanted = wantedStreams(subjects, replicas ?? truth?.config.num_replicas ?? 1)
   for (const stream of wanted) {
     const found = stream.name === subjects.truth ? truth : await infoOf(connected, stream.name)
     if (found !== null) check(found.config, stream.name === subjects.truth)
-    else if (truth === null) await connected.jsm.streams.add(stream)
+    else if (isEmpty && create) await connected.jsm.streams.add(stream)
     else
       throw new HoldfastError(
         'STORE_CORRUPT',
         `bucket ${subjects.bucket} is there, but stream ${stream.name}, which says what is to be done, is not: restore it`,
       )
   }
-  return { isNew: truth === null, replicas: truth?.config.num_replicas ?? replicas ?? 1 }
+  return { isNew: isEmpty, replicas: truth?.config.num_replicas ?? replicas ?? 1 }
 }
 
 interface Varz {

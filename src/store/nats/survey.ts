@@ -7,22 +7,31 @@ import type { Want } from '../store.ts'
 import type { Bells } from './bells.ts'
 import type { Contact } from './contact.ts'
 import type { Later, LaterHints } from './later.ts'
+import type { Strays } from './strays.ts'
 import { hintOf, type Kind } from './subjects.ts'
+
+interface Parts {
+  readonly bells: Bells
+  readonly later: LaterHints
+  readonly strays: Strays
+  readonly contact: Contact
+}
+
+/** How long a task that waits although its bell was handed out is left to whoever has it. */
+const PATIENCE = 5_000
 
 export class BellSurveyor implements SurveysHints {
   readonly #bells: Bells
   readonly #later: LaterHints
+  readonly #strays: Strays
   readonly #contact: Contact
   readonly #memory: MemoryOfLooks
   readonly #isTaken: (hint: string) => boolean
 
-  constructor(
-    { bells, later, contact }: { readonly bells: Bells; readonly later: LaterHints; readonly contact: Contact },
-    memory: MemoryOfLooks,
-    isTaken: (hint: string) => boolean,
-  ) {
+  constructor({ bells, later, strays, contact }: Parts, memory: MemoryOfLooks, isTaken: (hint: string) => boolean) {
     this.#bells = bells
     this.#later = later
+    this.#strays = strays
     this.#contact = contact
     this.#memory = memory
     this.#isTaken = isTaken
@@ -86,6 +95,7 @@ export class BellSurveyor implements SurveysHints {
       const room = want.limit - found.ready.length
       if (room <= 0) return found.later(found.now)
       const group = kinds.filter((kind) => Number(kind.priority) === priority)
+      await this.#findStrays(group, found)
       const taken = await Promise.all(group.map((kind) => this.#bells.take(kind, room)))
       if (taken.some(({ isFull }) => isFull)) found.later(found.now)
       const hints = taken.flatMap((one) => one.hints).map(hintOf)
@@ -95,6 +105,20 @@ export class BellSurveyor implements SurveysHints {
         if (known?.task === 'leased' && known.until > found.now) continue
         if (found.ready.length < want.limit) this.#offer(hint, found)
         else this.#bells.giveBack(hint.key)
+      }
+    }
+  }
+
+  /** Of a bell in nobody's hands the task is read; if it is still waiting then, the bell is rung again. */
+  async #findStrays(kinds: readonly Kind[], found: Found): Promise<void> {
+    const strays = (await Promise.all(kinds.map((kind) => this.#strays.find(kind)))).flat()
+    for (const key of strays) {
+      const known = this.#memory.get(key)
+      if (this.#bells.isHeld(key) || this.#isTaken(key) || known?.task === 'leased') continue
+      if (known?.task !== 'pending') found.unknown.push(hintOf(key))
+      else if (found.now - hintOf(key).at > PATIENCE) {
+        this.#memory.delete(key)
+        await this.#bells.ring(key)
       }
     }
   }
@@ -110,6 +134,7 @@ class Found {
   readonly now: Instant
   readonly ready: Hint[] = []
   readonly overdue = new Map<string, Hint>()
+  readonly unknown: Hint[] = []
   #next = Number.POSITIVE_INFINITY
 
   constructor(now: Instant) {
@@ -130,7 +155,7 @@ class Found {
     return {
       ready: this.ready,
       overdue: [...this.overdue.values()],
-      unknown: [],
+      unknown: this.unknown,
       next: this.#next === Number.POSITIVE_INFINITY ? null : this.#next,
     }
   }

@@ -1,0 +1,73 @@
+/** What a task costs, counted at the server: writes by its streams, reads by listening to what it is asked. */
+import { jetstreamManager } from '@nats-io/jetstream'
+import { connect as connectNats } from '@nats-io/transport-node'
+import { expect, onTestFinished, test } from 'vitest'
+import { report } from '../crash/seed.ts'
+import { begin, onNats } from './setup.ts'
+
+const TASKS = 200
+
+const counter = async (url: string, bucket: string) => {
+  const nc = await connectNats({ servers: url })
+  onTestFinished(() => nc.close())
+  const jsm = await jetstreamManager(nc)
+  let reads = 0
+  nc.subscribe(`$JS.API.STREAM.MSG.GET.KV_${bucket}`, { callback: () => void reads++ })
+  await nc.flush()
+  const streams = [`KV_${bucket}`, `HOLDFAST_${bucket}_BELLS`, `HOLDFAST_${bucket}_LATER`]
+  return async () => {
+    const infos = await Promise.all(streams.map((name) => jsm.streams.info(name)))
+    await nc.flush()
+    return { reads, writes: infos.reduce((sum, { state }) => sum + state.last_seq, 0), left: infos[1]!.state.messages }
+  }
+}
+
+onNats('on the happy path', (url) => {
+  test('a task costs at most four writes and two reads, and leaves no bell behind', async () => {
+    const { bucket, connect } = begin(url)
+    const client = await connect()
+    // The kind of work is written down once.
+    await client.submit('work', null)
+    await client
+      .worker()
+      .handle('work', () => null)
+      .drain()
+    const count = await counter(url, bucket)
+    const before = await count()
+    await client.submitMany(Array.from({ length: TASKS }, () => ({ type: 'work', input: null })))
+    await client
+      .worker({ concurrency: 50 })
+      .handle('work', () => null)
+      .drain()
+    const after = await count()
+    const [writes, reads] = [(after.writes - before.writes) / TASKS, (after.reads - before.reads) / TASKS]
+    report(`operations per task: ${writes.toFixed(2)} writes, ${reads.toFixed(2)} reads`)
+    // A few more for what is not a task: registrations, queues, pauses.
+    expect(writes).toBeLessThan(4.2)
+    expect(reads).toBeLessThan(2.2)
+    expect(after.left).toBe(0)
+  })
+
+  test('five thousand tasks of the far future add nothing to what a task costs', async () => {
+    const { bucket, connect } = begin(url)
+    const client = await connect()
+    await client.submitMany(
+      Array.from({ length: 5_000 }, (_, i) => ({ type: 'work', input: null, delay: { hours: 1, minutes: i } })),
+    )
+    await client.submit('work', null)
+    await client
+      .worker()
+      .handle('work', () => null)
+      .drain()
+    const count = await counter(url, bucket)
+    const before = await count()
+    await client.submitMany(Array.from({ length: TASKS }, () => ({ type: 'work', input: null })))
+    await client
+      .worker({ concurrency: 50 })
+      .handle('work', () => null)
+      .drain()
+    const after = await count()
+    expect((after.writes - before.writes) / TASKS).toBeLessThan(4.2)
+    expect((after.reads - before.reads) / TASKS).toBeLessThan(2.2)
+  })
+})

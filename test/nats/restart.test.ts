@@ -1,0 +1,81 @@
+/** Servers that are killed under load, with workers that are killed beside them: nothing acknowledged is lost. */
+import { jetstreamManager } from '@nats-io/jetstream'
+import { connect } from '@nats-io/transport-node'
+import { expect, onTestFinished, test } from 'vitest'
+import { cleanUp, pause, until } from '../crash/processes.ts'
+import { percentile, report } from '../crash/seed.ts'
+import { startNats, startNatsCluster } from '../servers/nats.ts'
+import { campaign, type Outcome } from './campaign.ts'
+import { onNats } from './setup.ts'
+
+cleanUp()
+
+const told = (what: string, { acknowledged, refused, killed, wrong, recoveries }: Outcome): void => {
+  const [p50, max] = [percentile(recoveries, 0.5), Math.max(...recoveries)]
+  report(
+    `${what}: ${recoveries.length} kills of a server, ${killed} of workers, ${acknowledged} tasks acknowledged, ${refused} refused, ${wrong.length} violations`,
+  )
+  report(`${what}: work goes on p50 ${p50.toFixed(0)} ms, max ${max.toFixed(0)} ms after the server was back`)
+}
+
+/** One server, killed and started again in each round. */
+const killing = async (outage: number) => {
+  const server = await startNats()
+  onTestFinished(() => server.remove())
+  const disturb = async (): Promise<void> => {
+    await server.kill()
+    await pause(outage)
+    await server.start()
+  }
+  return { address: `${server.url}/load`, disturb }
+}
+
+onNats('nats-server killed with kill -9 under load', () => {
+  test('twenty times, beside four worker processes killed at random, loses nothing', { timeout: 300_000 }, async () => {
+    const outcome = await campaign({ ...(await killing(100)), rounds: 20, seed: 20, killWorkers: true })
+    told('one server', outcome)
+    expect(outcome.wrong.slice(0, 5)).toEqual([])
+    expect(outcome.acknowledged).toBeGreaterThan(500)
+  })
+
+  test('shows a store that acknowledges what it could not write', { timeout: 120_000 }, async () => {
+    // Longer than the store's own patience.
+    const outcome = await campaign({ ...(await killing(13_000)), rounds: 1, seed: 2, plant: 'ignore-full' })
+    expect(outcome.wrong.some((sentence) => sentence.includes('is lost'))).toBe(true)
+  })
+})
+
+/** The server that decides what is written to the bucket. */
+const leaderOf = async (url: string, stream: string): Promise<string | undefined> => {
+  const nc = await connect({ servers: url.replace('nats://', '').split(',') })
+  try {
+    return (await (await jetstreamManager(nc)).streams.info(stream)).cluster?.leader
+  } finally {
+    await nc.close()
+  }
+}
+
+onNats('three servers with three replicas', () => {
+  test('lose nothing when their leader is killed ten times', { timeout: 300_000 }, async () => {
+    const cluster = await startNatsCluster()
+    onTestFinished(() => cluster.remove())
+    const disturb = async (): Promise<void> => {
+      let leader: string | undefined
+      await until('there is a leader', async () => {
+        leader = await leaderOf(cluster.url, 'KV_load').catch(() => undefined)
+        return leader !== undefined
+      })
+      const server = cluster.servers.find(({ url }) => `n${new URL(url).port}` === leader)!
+      await server.kill()
+      await until('another one leads', async () => {
+        const other = await leaderOf(cluster.url, 'KV_load').catch(() => undefined)
+        return other !== undefined && other !== leader
+      })
+      await server.start()
+    }
+    const outcome = await campaign({ address: `${cluster.url}/load?replicas=3`, rounds: 10, seed: 10, disturb })
+    told('three servers', outcome)
+    expect(outcome.wrong.slice(0, 5)).toEqual([])
+    expect(outcome.acknowledged).toBeGreaterThan(300)
+  })
+})

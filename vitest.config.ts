@@ -11,7 +11,7 @@ const ON_SERVERS = [
   'test/s3/server/**/*.test.ts',
 ]
 /** Through the doors: the programs as a user runs them, from dist. */
-const DOORS = ['test/cli/**/*.test.ts', 'test/examples.test.ts', 'test/bench.test.ts']
+const DOORS = ['test/cli/**/*.test.ts', 'test/http/python.test.ts', 'test/examples.test.ts', 'test/bench.test.ts']
 
 /**
  * quick: core, memory, SQLite; neither other processes nor servers. doors: the command line, the examples, the benchmark.

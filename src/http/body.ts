@@ -1,9 +1,6 @@
-/** The body of a request: JSON, not too long, not too deep. */
+/** The body of a request: JSON, and not too long. How deep a payload may be, the library says. */
 import { HoldfastError } from '../index.ts'
 import { DoorError } from './errors.ts'
-
-/** As deep as a payload may be, and the envelope around it. */
-const DEEPEST = 260
 
 /** An object, empty when there is no body. */
 export const readBody = async (request: Request, limit: number): Promise<Readonly<Record<string, unknown>>> => {
@@ -11,7 +8,6 @@ export const readBody = async (request: Request, limit: number): Promise<Readonl
   if (!/^application\/json\s*(;|$)/i.test(type)) throw new DoorError('NOT_JSON')
   const text = await readText(request, limit)
   if (text === '') return {}
-  if (isTooDeep(text)) throw refused(`is nested deeper than ${DEEPEST}`)
   const body = parsed(text)
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Record<string, unknown>
   throw refused('must be an object')
@@ -49,28 +45,6 @@ const parsed = (text: string): unknown => {
     throw refused('is not JSON')
   }
 }
-
-/** Before it is parsed. */
-const isTooDeep = (text: string): boolean => {
-  let depth = 0
-  let isInText = false
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i)
-    if (isInText) {
-      if (code === BACKSLASH) i++
-      else if (code === QUOTE) isInText = false
-    } else if (code === QUOTE) isInText = true
-    else if (code === BRACE || code === BRACKET) {
-      if (++depth > DEEPEST) return true
-    } else if (code === BRACE + 2 || code === BRACKET + 2) depth--
-  }
-  return false
-}
-
-const BACKSLASH = 0x5c
-const QUOTE = 0x22
-const BRACE = 0x7b
-const BRACKET = 0x5b
 
 const tooLarge = (limit: number): HoldfastError =>
   new HoldfastError('PAYLOAD_TOO_LARGE', `the body is over the limit of ${limit} bytes`, { field: 'body', limit })

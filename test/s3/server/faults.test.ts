@@ -2,6 +2,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { connect, silentLogger } from '../../../src/index.ts'
 import { openAt } from '../../crash/address.ts'
+import type { Plant } from '../../crash/planted.ts'
 import { type Child, cleanUp, folder, pause, start, until } from '../../crash/processes.ts'
 import { readRecords, violations } from '../../crash/runs.ts'
 import { report, seededChance } from '../../crash/seed.ts'
@@ -18,10 +19,20 @@ const RATES: FaultRates = { unavailable: 0.1, conflict: 0.2, lostReply: 0.1, tru
 const TASKS = Number(process.env['HOLDFAST_S3_TASKS'] ?? 2_000)
 const KILLS = 8
 
-const campaign = async (target: S3Target, subject: string) => {
+interface Campaign {
+  readonly tasks: number
+  readonly rates: FaultRates
+  /** How long a run takes, in milliseconds, at least and at most. */
+  readonly takes: readonly [number, number]
+  readonly leaseTtl: number
+  readonly plant?: Plant
+}
+
+const campaign = async (target: S3Target, subject: string, plan: Campaign) => {
+  const { tasks, rates, takes, leaseTtl, plant = 'none' } = plan
   const { seed, between, pick } = seededChance(subject)
   const { endpoint, bucket: _, ...keys } = target
-  const proxy = await startFaultProxy({ seed, endpoint, rates: RATES, lateness: 1_000, pages: { of: 100, keys } })
+  const proxy = await startFaultProxy({ seed, endpoint, rates, lateness: 1_000, pages: { of: 100, keys } })
   onTestFinished(() => proxy.close())
   const prefix = freshPrefix()
   const [straight, faulty] = [addressOf(target, prefix), addressOf({ ...target, endpoint: proxy.endpoint }, prefix)]
@@ -33,13 +44,14 @@ const campaign = async (target: S3Target, subject: string) => {
       folder: place,
       seed: between(0, 1e9),
       concurrency: 8,
-      takes: [5, 200],
-      leaseTtl: `${LEASE}ms`,
+      takes,
+      leaseTtl: `${leaseTtl}ms`,
+      plant,
     })
   const client = await connect(await openAt(faulty), { logger: silentLogger })
   const workers = Array.from({ length: 4 }, begin)
   const submitted: string[] = []
-  const items = Array.from({ length: TASKS }, (_, n) => ({
+  const items = Array.from({ length: tasks }, (_, n) => ({
     type: 'work',
     input: null,
     ...(n % 10 === 0 ? { idempotencyKey: `key-${n}` } : null),
@@ -75,7 +87,7 @@ const campaign = async (target: S3Target, subject: string) => {
   const { count } = await watcher.count({})
   await watcher.close()
   const records = await readRecords(straight, submitted)
-  const wrong = violations({ submitted, records, witness: readWitnesses(place), leaseTtl: LEASE })
+  const wrong = violations({ submitted, records, witness: readWitnesses(place), leaseTtl })
   const reruns = records.filter((record) => record!.attempts > 1).length
   report(
     `${subject}: ${submitted.length} tasks, ${kills} kills, ${reruns} ran again, ${wrong.length} violations; ${JSON.stringify(proxy.faults)}`,
@@ -85,12 +97,28 @@ const campaign = async (target: S3Target, subject: string) => {
 
 onS3('a server that fails in every way at once', (target) => {
   test('loses no task of workers that are killed beside it, and makes none twice', { timeout: 500_000 }, async () => {
-    const { submitted, wrong, count, kills, faults } = await campaign(target, 's3 faults')
+    const { submitted, wrong, count, kills, faults } = await campaign(target, 's3 faults', {
+      tasks: TASKS,
+      rates: RATES,
+      takes: [5, 200],
+      leaseTtl: LEASE,
+    })
     expect(wrong.slice(0, 5)).toEqual([])
     expect(new Set(submitted).size).toBe(TASKS)
     expect(count).toBe(TASKS)
     expect(kills).toBeGreaterThanOrEqual(4)
     for (const fault of ['unavailable', 'conflict', 'lostReply', 'truncated', 'slow'] as const)
       expect(faults[fault]).toBeGreaterThan(10)
+  })
+
+  test('by workers that take a lease before its end is noticed', { timeout: 200_000 }, async () => {
+    const { wrong } = await campaign(target, 's3 planted', {
+      tasks: 40,
+      rates: {},
+      takes: [200, 800],
+      leaseTtl: 4_000,
+      plant: 'hasty-reclaim',
+    })
+    expect(wrong.some((sentence) => sentence.includes('lost a lease'))).toBe(true)
   })
 })

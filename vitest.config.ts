@@ -10,13 +10,15 @@ const ON_SERVERS = [
   'test/nats/**/*.test.ts',
   'test/s3/server/**/*.test.ts',
 ]
+/** In a real browser. */
+const BROWSER = ['test/dashboard/**/*.test.ts']
 /** Through the doors: the programs as a user runs them, from dist. */
 const DOORS = ['test/cli/**/*.test.ts', 'test/http/python.test.ts', 'test/examples.test.ts', 'test/bench.test.ts']
 
 /**
  * quick: core, memory, SQLite; neither other processes nor servers. doors: the command line, the examples, the benchmark.
  * crash: real processes, killed. servers: on real servers, each started by test/servers/global-setup.ts when the first file
- * asks for it; also what every store must do.
+ * asks for it; also what every store must do. browser: the dashboard in a real Chromium.
  */
 export default defineConfig({
   test: {
@@ -25,7 +27,7 @@ export default defineConfig({
         test: {
           name: 'quick',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/crash/**', 'test/slow/**', ...DOORS, ...ON_SERVERS],
+          exclude: ['test/crash/**', 'test/slow/**', ...BROWSER, ...DOORS, ...ON_SERVERS],
           testTimeout: 30_000,
         },
       },
@@ -44,6 +46,16 @@ export default defineConfig({
           name: 'servers',
           include: ['test/stores.test.ts', 'test/payloads.test.ts', ...ON_SERVERS],
           globalSetup: ['test/servers/global-setup.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: 'browser',
+          include: BROWSER,
+          globalSetup: ['test/dashboard/global-setup.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
           fileParallelism: false,

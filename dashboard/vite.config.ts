@@ -2,9 +2,17 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vite'
 
+/** uPlot asks for number formats in `navigator.language`, which throws where that is no language (`en-US@posix`). */
+const inEnglish = {
+  name: 'in-english',
+  transform: (code: string, id: string) =>
+    /uPlot\.esm\.js/.test(id) ? code.replace("domEnv ? nav.language : 'en-US'", "'en'") : undefined,
+}
+
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   base: './',
+  plugins: [inEnglish],
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {
     outDir: fileURLToPath(new URL('../dist/dashboard', import.meta.url)),

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 
 const CHECKS: readonly (readonly [name: string, command: string, ...args: string[]])[] = [
   ['types', 'tsc', '-p', 'tsconfig.json'],
+  ['types of the dashboard', 'tsc', '-p', 'dashboard/tsconfig.json'],
   ['format and lint', 'biome', 'check', '--error-on-warnings', '.'],
   [
     'promises',
@@ -13,6 +14,7 @@ const CHECKS: readonly (readonly [name: string, command: string, ...args: string
     '--deny',
     'typescript/no-misused-promises',
     'src',
+    'dashboard/src',
   ],
   ['unused code', 'knip'],
   ['printed docs', 'node', 'scripts/print-docs.ts', '--check'],

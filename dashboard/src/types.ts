@@ -1,6 +1,6 @@
 /** What comes over the wire, as far as the dashboard shows it. The whole of it is in /openapi.json. */
 
-export type Status = 'pending' | 'running' | 'completed' | 'failed' | 'cancelled' | 'expired' | 'archived'
+type Status = 'pending' | 'running' | 'completed' | 'failed' | 'cancelled' | 'expired' | 'archived'
 export type View = Status | 'scheduled' | 'ready' | 'retrying' | 'dead'
 
 export interface Entry {
@@ -24,7 +24,7 @@ export interface Change extends Entry {
   readonly queue: string
 }
 
-export interface TaskError {
+interface TaskError {
   readonly name: string
   readonly message: string
   readonly stack?: string
@@ -69,7 +69,7 @@ export interface Task {
   readonly history: readonly Entry[]
 }
 
-export type Payloads = 'shown' | 'redacted' | 'withheld'
+type Payloads = 'shown' | 'redacted' | 'withheld'
 
 export interface TaskPage {
   readonly tasks: readonly Task[]
@@ -98,7 +98,7 @@ export interface Queue extends Counts {
   readonly paused: boolean
 }
 
-export interface Spread {
+interface Spread {
   readonly p50: number
   readonly p95: number
   readonly max: number
@@ -143,7 +143,7 @@ export interface Schedule {
 export interface DeadGroup {
   readonly fingerprint: string
   readonly name: string
-  readonly message: string
+  readonly pattern: string
   readonly count: number
   readonly firstSeenAt: string
   readonly lastSeenAt: string

@@ -54,6 +54,17 @@ export const dayOf = (at: number): string => day.format(at)
 export const moment = (at: number, now: number): string =>
   new Date(at).toDateString() === new Date(now).toDateString() ? timeOfDay(at) : `${dayOf(at)}, ${timeOfDay(at)}`
 
+const toTheMinute = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
+
+/** Slots one after the other: a day is named where it begins, seconds only where there are any. */
+export const slotTimes = (slots: readonly string[], now: number): readonly string[] =>
+  slots.map((slot, i) => {
+    const at = Date.parse(slot)
+    const before = dayOf(i === 0 ? now : Date.parse(slots[i - 1]!))
+    const time = (at % MINUTE === 0 ? toTheMinute : clock).format(at)
+    return dayOf(at) === before ? time : `${dayOf(at)} ${time}`
+  })
+
 /** 'dead' says more than 'failed' only to who knows the word. */
 export const VIEW_WORDS: Readonly<Record<View, string>> = {
   pending: 'pending',

@@ -127,7 +127,7 @@ const Group = ({ group, reload }: { readonly group: DeadGroup; readonly reload: 
       <div class="died-of">
         <p class="bad">
           <b>{group.name}</b>
-          {group.message && `: ${group.message}`}
+          {group.pattern && `: ${group.pattern}`}
         </p>
         <p class="note">
           {group.types.map((type) => (

@@ -1,7 +1,7 @@
 /** What is going on, at a glance: counts, three charts, the queues, and what just happened. */
 import { useEffect } from 'preact/hooks'
 import { depths, queues, recent, setQueues, sum, ticks } from '../live.ts'
-import { Ago, Head, Panel, ShortId } from '../parts/basics.tsx'
+import { At, Head, Panel, ShortId } from '../parts/basics.tsx'
 import { Chart } from '../parts/chart.tsx'
 import { QueueBar } from '../parts/queue-bar.tsx'
 import { Empty, Loaded } from '../parts/states.tsx'
@@ -115,15 +115,15 @@ const Recent = () =>
     <Empty title="Quiet">What happens from now on appears here by itself.</Empty>
   ) : (
     <ol class="recent">
-      {recent.value.slice(0, 14).map((change) => (
-        <li key={`${change.id}/${change.n}`} data-to={change.to}>
+      {recent.value.slice(0, 10).map((change) => (
+        <li key={`${change.id}/${change.n}`} data-to={change.to} data-move={change.move}>
           <a href={taskHref(change.id)} data-row>
             <span class="what">
               {happened(change)} <b>{change.type}</b>
             </span>
             <ShortId id={change.id} />
             <span class="note">
-              <Ago at={change.at} />
+              <At at={change.at} />
             </span>
           </a>
         </li>

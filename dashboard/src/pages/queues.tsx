@@ -105,7 +105,7 @@ export const Queues = () => {
           counted.length === 0 ? (
             <Empty title="No queues yet">A queue is there as soon as a task is in it: submit one.</Empty>
           ) : (
-            <Panel title="All queues" flush>
+            <Panel flush>
               <table class="cards">
                 <thead>
                   <tr>

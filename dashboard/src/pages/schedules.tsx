@@ -7,8 +7,9 @@ import { toast } from '../parts/toast.tsx'
 import { useResource } from '../resource.ts'
 import { go, taskHref } from '../route.ts'
 import { refusal } from '../session.ts'
+import { now } from '../time.ts'
 import type { Schedule, Task } from '../types.ts'
-import { duration } from '../words.ts'
+import { duration, slotTimes } from '../words.ts'
 
 /** Slots after the next one are asked for each schedule by itself: not for hundreds of them. */
 const MOST_FORETOLD = 30
@@ -21,20 +22,20 @@ const timingOf = ({ cron, timezone, every, mode }: Schedule): { readonly rule: s
       }
     : { rule: cron, note: timezone ?? 'UTC' }
 
-const Later = ({ schedule }: { readonly schedule: Schedule }) => {
-  const { data } = useResource<{ readonly slots: readonly string[] }>(`/schedules/${part(schedule.id)}/next`, {
-    query: { count: 4 },
-    every: 30_000,
-  })
-  const later = (data?.slots ?? []).filter((slot) => slot !== schedule.nextAt).slice(0, 3)
-  if (later.length === 0) return null
+const Slots = ({ schedule, count }: { readonly schedule: Schedule; readonly count: number }) => {
+  const { data } = useResource<{ readonly slots: readonly string[] }>(
+    count > 1 ? `/schedules/${part(schedule.id)}/next` : null,
+    { query: { count }, every: 20_000 },
+  )
+  const slots = data?.slots ?? (schedule.nextAt === null ? [] : [schedule.nextAt])
   return (
-    <span class="note later">
-      then{' '}
-      {later.map((slot) => (
-        <At key={slot} at={slot} />
+    <ol class="slots">
+      {slotTimes(slots, now.value).map((time, i) => (
+        <li key={slots[i]} title={slots[i]}>
+          {time}
+        </li>
       ))}
-    </span>
+    </ol>
   )
 }
 
@@ -97,10 +98,7 @@ const Row = ({ schedule, reload, foretell }: RowProps) => {
             <b>
               <Ago at={nextAt} />
             </b>
-            <span class="note">
-              <At at={nextAt} />
-            </span>
-            {foretell && <Later schedule={schedule} />}
+            <Slots schedule={schedule} count={foretell ? 4 : 1} />
           </>
         )}
       </td>
@@ -144,7 +142,7 @@ export const Schedules = () => {
               Make a schedule with <code>holdfast schedule create nightly --cron '0 3 * * *' -t report</code>
             </Empty>
           ) : (
-            <Panel title="All schedules" flush>
+            <Panel flush>
               <table class="cards">
                 <thead>
                   <tr>

@@ -212,7 +212,7 @@ export const Tasks = () => {
             <None filters={filters} />
           ) : (
             <>
-              <Panel title={isFirst ? 'Newest first' : 'Older'} flush>
+              <Panel flush>
                 <table class="cards tasks">
                   <thead>
                     <tr>

@@ -62,7 +62,7 @@ export const Workers = () => {
               Tasks wait until one comes. Start it with <code>holdfast worker ./handlers.ts</code>
             </Empty>
           ) : (
-            <Panel title="Alive" flush>
+            <Panel flush>
               <table class="cards">
                 <thead>
                   <tr>

@@ -47,7 +47,8 @@ export const Copy = ({ text, what }: { readonly text: string; readonly what: str
 )
 
 interface PanelProps {
-  readonly title: string
+  /** A page that is one table needs none. */
+  readonly title?: string
   readonly aside?: ComponentChildren
   readonly children: ComponentChildren
   /** Tables and lists go to the edge. */
@@ -57,10 +58,12 @@ interface PanelProps {
 
 export const Panel = ({ title, aside, children, flush = false, name }: PanelProps) => (
   <section class={`panel${flush ? ' flush' : ''}`} data-panel={name}>
-    <header>
-      <h2>{title}</h2>
-      {aside && <div class="aside">{aside}</div>}
-    </header>
+    {title && (
+      <header>
+        <h2>{title}</h2>
+        {aside && <div class="aside">{aside}</div>}
+      </header>
+    )}
     <div class="body">{children}</div>
   </section>
 )

@@ -4,7 +4,7 @@ import uPlot from 'uplot'
 import { isDark } from '../theme.ts'
 import { timeOfDay } from '../words.ts'
 
-export interface Line {
+interface Line {
   readonly label: string
   /** The name of a colour in tokens.css, without the dashes. */
   readonly colour: string
@@ -42,6 +42,7 @@ const faded = (colour: string, part: number): string => colour.replace(/^rgb\((.
 const optionsOf = (
   element: HTMLElement,
   { lines, format }: ChartProps,
+  range: { readonly current: uPlot.Range.MinMax },
   onPoint: (index: number | null) => void,
 ): uPlot.Options => {
   const text = colourOf(element, 'muted')
@@ -53,14 +54,18 @@ const optionsOf = (
     padding: [8, 8, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
-    scales: { x: { time: true }, y: { range: (_, __, max) => [0, Math.max(1, (max ?? 0) * 1.15)] } },
+    scales: {
+      x: { time: true, range: () => range.current },
+      y: { range: (_, __, max) => [0, Math.max(1, (max ?? 0) * 1.15)] },
+    },
     axes: [
       {
         stroke: text,
         font,
         grid: { show: false },
         ticks: { show: false },
-        size: 24,
+        size: 30,
+        gap: 8,
         space: 72,
         values: (_, splits) => splits.map((at) => timeOfDay(at * 1_000)),
       },
@@ -95,12 +100,13 @@ export const Chart = (props: ChartProps) => {
   const { label, lines, times, values, format, until } = props
   const holder = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | null>(null)
+  const range = useRef<uPlot.Range.MinMax>([0, 1])
   const [pointed, setPointed] = useState<number | null>(null)
   const dark = isDark()
 
   useEffect(() => {
     const element = holder.current!
-    const made = new uPlot(optionsOf(element, props, setPointed), [[]], element)
+    const made = new uPlot(optionsOf(element, props, range, setPointed), [[], ...lines.map(() => [])], element)
     plot.current = made
     const watcher = new ResizeObserver(() =>
       made.setSize({ width: Math.max(200, element.clientWidth), height: HEIGHT }),
@@ -114,13 +120,9 @@ export const Chart = (props: ChartProps) => {
 
   useEffect(() => {
     const seconds = times.map((at) => at / 1_000)
-    plot.current?.setData([seconds, ...values.map((one) => [...one])] as uPlot.AlignedData, false)
     const end = until / 1_000
-    const begin = Math.max(end - LONGEST, Math.min(seconds[0] ?? end, end - SHORTEST))
-    plot.current?.batch(() => {
-      plot.current?.setScale('x', { min: begin, max: end })
-      plot.current?.redraw(true, true)
-    })
+    range.current = [Math.max(end - LONGEST, Math.min(seconds[0] ?? end, end - SHORTEST)), end]
+    plot.current?.setData([seconds, ...values.map((one) => [...one])] as uPlot.AlignedData)
   })
 
   const index = pointed ?? times.length - 1

@@ -9,6 +9,7 @@ import { Events } from './runtime/events.ts'
 import { type Logger, stderrLogger } from './runtime/logger.ts'
 import type { RetentionOptions } from './runtime/retention.ts'
 import { StoreTime } from './runtime/store-time.ts'
+import { findTracing } from './runtime/tracing.ts'
 import type { Store } from './store/store.ts'
 
 type PostgresOptions = import('./store/postgres/store.ts').PostgresOptions
@@ -50,7 +51,7 @@ export const connect = async (
   await time.anchor()
   const name = options.name ?? `${hostname()}/${process.pid}`
   return new Client(
-    { store, clock, random, time, events: new Events(logger), logger, name, maxPayload },
+    { store, clock, random, time, events: new Events(logger), logger, name, maxPayload, tracing: await findTracing() },
     options.retention,
   )
 }

@@ -6,7 +6,7 @@ import { HoldfastError } from '../core/errors.ts'
 import { keyIsLive } from '../core/idempotency.ts'
 import * as machine from '../core/machine.ts'
 import { Task } from '../core/snapshot.ts'
-import { checkId, checkInteger, checkName, checkWorkerId, type SubmitOptions } from '../core/submission.ts'
+import { checkId, checkInteger, checkName, checkWorkerId, DEFAULTS, type SubmitOptions } from '../core/submission.ts'
 import type { HistoryEntry, Holder, Instant } from '../core/task.ts'
 import { DeadLetters } from './dead-letters.ts'
 import { asDefinition, type TaskDefinition, withDefaults } from './definition.ts'
@@ -39,6 +39,7 @@ import { Schedules } from './schedules.ts'
 import { newOp, type Session } from './session.ts'
 import { read } from './settle.ts'
 import { type SubmitResult, Submitter } from './submit.ts'
+import type { Tagging } from './tracing.ts'
 import { outputOf, Waiting, type WaitOptions } from './waiting.ts'
 import { Worker } from './worker.ts'
 import type { WorkerOptions } from './worker-options.ts'
@@ -112,8 +113,15 @@ export class Client {
     if (this.#closed) return Promise.reject(closedError())
     const { tx, ...given } = options
     const definition = asDefinition(type)
-    const item = { definition, input, options: withDefaults(definition, given) }
-    return tx === undefined ? this.#submitter.one(item) : this.#submitter.inTransaction(item, tx)
+    const wanted = withDefaults(definition, given)
+    const put = (chosen: SubmitOptions): Promise<Task> => {
+      const item = { definition, input, options: chosen }
+      return tx === undefined ? this.#submitter.one(item) : this.#submitter.inTransaction(item, tx)
+    }
+    const { tracing } = this.#session
+    if (tracing === null) return put(wanted)
+    const what = { type: definition.type, queue: wanted.queue ?? DEFAULTS.queue }
+    return tracing.submit(what, (tagged) => put(tagged(wanted)))
   }
 
   /** Each item has its own result, in order; a bad one does not stop the others. `shared` options apply to all. */
@@ -127,12 +135,16 @@ export class Client {
         { field: 'shared' },
       )
     }
-    return this.#submitter.many(
-      items.map(({ type, input, ...own }) => {
-        const definition = asDefinition(type)
-        return { definition, input, options: withDefaults(definition, { ...shared, ...own }) }
-      }),
-    )
+    const put = (tagged: Tagging): Promise<SubmitResult[]> =>
+      this.#submitter.many(
+        items.map(({ type, input, ...own }) => {
+          const definition = asDefinition(type)
+          return { definition, input, options: tagged(withDefaults(definition, { ...shared, ...own })) }
+        }),
+      )
+    const { tracing } = this.#session
+    if (tracing === null) return put((options) => options)
+    return tracing.submit({ type: `${items.length} tasks`, queue: shared.queue ?? DEFAULTS.queue }, put)
   }
 
   // ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────

@@ -7,6 +7,7 @@ import type { Clock, Random } from './clock.ts'
 import type { Events } from './events.ts'
 import type { Logger } from './logger.ts'
 import type { StoreTime } from './store-time.ts'
+import type { Tracing } from './tracing.ts'
 
 export interface Session {
   readonly store: Store
@@ -18,6 +19,8 @@ export interface Session {
   /** How this client signs what it does. */
   readonly name: string
   readonly maxPayload: number
+  /** null: nobody in this process records spans. */
+  readonly tracing: Tracing | null
 }
 
 const ofThisProcess = randomBytes(9).toString('base64url')

@@ -131,7 +131,8 @@ export class Worker {
       })
     if (this.#handlers.has(definition.type))
       throw new HoldfastError('INVALID_OPTION', `'${definition.type}' has a handler already`, { field: 'type' })
-    this.#handlers.set(definition.type, { definition, handler })
+    const traced = this.#session.tracing?.handler(definition.type, handler) ?? handler
+    this.#handlers.set(definition.type, { definition, handler: traced })
     return this
   }
 

@@ -2,7 +2,7 @@
 import { type HoldfastError, isContactLost } from '../../core/errors.ts'
 import type { Instant } from '../../core/task.ts'
 import type { Entry, KeyValue, ListRange, Mark } from './key-value.ts'
-import { Lanes } from './lanes.ts'
+import { Lanes, type Turn } from './lanes.ts'
 
 const TRIES = 20
 const FIRST_WAIT = 40
@@ -30,12 +30,12 @@ export class SteadyKeyValue implements Omit<KeyValue, 'listWritten'> {
     return this.#repeat(() => this.#kv.get(key))
   }
 
-  create(key: string, value: string, isUrgent = false): Promise<Mark | null> {
-    return this.#write(key, value, null, () => this.#kv.create(key, value), isUrgent)
+  create(key: string, value: string, turn: Turn = 'last'): Promise<Mark | null> {
+    return this.#write(key, value, null, () => this.#kv.create(key, value), turn)
   }
 
-  update(key: string, value: string, mark: Mark, isUrgent = false): Promise<Mark | null> {
-    return this.#write(key, value, mark, () => this.#kv.update(key, value, mark), isUrgent)
+  update(key: string, value: string, mark: Mark, turn: Turn = 'last'): Promise<Mark | null> {
+    return this.#write(key, value, mark, () => this.#kv.update(key, value, mark), turn)
   }
 
   async delete(keys: readonly string[]): Promise<void> {
@@ -65,7 +65,7 @@ export class SteadyKeyValue implements Omit<KeyValue, 'listWritten'> {
     value: string,
     before: Mark | null,
     write: () => Promise<Mark | null>,
-    isUrgent: boolean,
+    turn: Turn,
   ): Promise<Mark | null> {
     let isUnclear = false
     return this.#repeat(async () => {
@@ -84,15 +84,15 @@ export class SteadyKeyValue implements Omit<KeyValue, 'listWritten'> {
       // Refused, perhaps because an earlier try of ours was written after all.
       const found = await this.#kv.get(key)
       return found?.value === value ? found.mark : null
-    }, isUrgent)
+    }, turn)
   }
 
-  async #repeat<T>(call: () => Promise<T>, isUrgent = false): Promise<T> {
+  async #repeat<T>(call: () => Promise<T>, turn: Turn = 'last'): Promise<T> {
     // From the first failure on: to wait for a lane is no trouble.
     let troubledAt: number | null = null
     for (let tries = 1; ; tries++) {
       try {
-        return await this.lanes.run(call, isUrgent ? 'now' : tries > 1 ? 'next' : 'last')
+        return await this.lanes.run(call, turn === 'last' && tries > 1 ? 'next' : turn)
       } catch (error) {
         if (!isContactLost(error)) throw error
         if (!isConflict(error)) this.lanes.failed()

@@ -44,8 +44,8 @@ export interface Made {
   readonly since: number
 }
 
-/** A writer that was stopped for longer must begin anew: all of what it saw may have been swept meanwhile. */
-const LONGEST_GAP = 60_000
+/** A writer that was stopped for longer must begin anew: after twice that, all of what it saw may have been swept. */
+const LONGEST_GAP = 300_000
 
 /** How a write ended: the task as it is kept now, or null when somebody wrote first. */
 export type Outcome = Living | null
@@ -155,14 +155,16 @@ export class Tasks {
     const hint = hintFor(task, sequence, current)
     // Before the task, so that no moment is without one: a hint for nothing is harmless, a task without one is lost.
     if (hint !== null && hint !== current) await this.#kv.create(hint, '')
+    // What is begun is finished before something else is.
+    const turn = isUrgent ? 'now' : hint === current ? 'last' : 'next'
     if (since !== undefined && performance.now() - since > LONGEST_GAP)
       throw new HoldfastError('STORE_UNAVAILABLE', `${this.#kv.address}: this process stood still while it was writing`)
     const body: LivingBody = { sequence, birth, hint, task, asides }
     const value = encodeLiving(body)
     const mark =
       before === null
-        ? await this.#kv.create(taskKey(id), value, isUrgent)
-        : await this.#kv.update(taskKey(id), value, before.mark, isUrgent)
+        ? await this.#kv.create(taskKey(id), value, turn)
+        : await this.#kv.update(taskKey(id), value, before.mark, turn)
     if (mark === null) {
       this.held.delete(id)
       return null

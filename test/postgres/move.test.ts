@@ -48,7 +48,8 @@ onPostgres('a move', (url) => {
     const { rate, arrived } = await moveRate(file(), await freshDatabase(url), 100_000)
     report(`move: 100,000 tasks from SQLite to PostgreSQL at ${Math.round(rate)} a second`)
     expect(arrived).toBe(100_000)
-    expect(rate).toBeGreaterThan(1_000)
+    // Far below what a quiet machine does: only to notice a move that crawls.
+    expect(rate).toBeGreaterThan(300)
   })
 
   test('export, import and move do what they do on files, as a user types it', async () => {

@@ -12,5 +12,6 @@ test('100,000 tasks move from one SQLite file to another, with their histories a
   const { rate, arrived } = await moveRate(join(place, 'from.db'), join(place, 'to.db'), 100_000)
   report(`move: 100,000 tasks from SQLite to SQLite at ${Math.round(rate)} a second`)
   expect(arrived).toBe(100_000)
-  expect(rate).toBeGreaterThan(1_000)
+  // Far below what a quiet machine does: only to notice a move that crawls.
+  expect(rate).toBeGreaterThan(300)
 })

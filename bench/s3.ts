@@ -48,7 +48,7 @@ const measure = async (url: string, credentials: object, tasks: number, concurre
       if (--left === 0) all.resolve()
     })
     const begun = performance.now()
-    await worker.start()
+    worker.start()
     const items = Array.from({ length: tasks }, (_, n) => ({ type: 'work', input: { n } }))
     const results = await client.submitMany(items)
     const submitted = performance.now()

@@ -8,7 +8,7 @@ test('a task that is submitted here and run there costs 4 PUT, 1 GET, 1 DELETE a
   const { clock, open } = begin()
   const [producer, consumer] = [await open(), await open()]
   const worker = consumer.client.worker({ concurrency: TASKS }).handle('a', async () => null)
-  await worker.start()
+  worker.start()
   await clock.advance(1)
   await producer.client.submit('a', 0)
   await clock.advance(3_000)
@@ -29,7 +29,7 @@ test('whoever submits and works in one process does not even read the task', asy
   const { clock, open } = begin()
   const { client, kv } = await open()
   const worker = client.worker({ concurrency: TASKS }).handle('a', async () => null)
-  await worker.start()
+  worker.start()
   await client.submit('a', 0)
   await clock.advance(3_000)
   kv.take()
@@ -45,7 +45,7 @@ test('an idle look is one list a queue, and everything else at most 6 requests a
   const { clock, open } = begin()
   const { client, kv } = await open()
   const worker = client.worker({ queues: ['default', 'mail', 'slow'] }).handle('a', async () => null)
-  await worker.start()
+  worker.start()
   await clock.advance(10_000)
   kv.take()
   const minutes = 10
@@ -62,7 +62,7 @@ test('a heartbeat is one PUT', async () => {
   const { client, kv } = await open()
   const ends = Promise.withResolvers<null>()
   const worker = client.worker().handle('a', () => ends.promise)
-  await worker.start()
+  worker.start()
   await client.submit('a', 0)
   await clock.advance(1_000)
   kv.take()
@@ -81,7 +81,7 @@ test('a pause by another process is seen within 5 s, though nobody asks for it',
   const [operator, other] = [await open(), await open()]
   let runs = 0
   const worker = other.client.worker().handle('a', async () => void runs++)
-  await worker.start()
+  worker.start()
   await operator.client.submit('a', 0)
   await clock.advance(30_000)
   expect(runs).toBe(1)
@@ -100,7 +100,7 @@ test('[I04] a durable sleep costs its own write and hint, and nothing at the cla
   const { clock, open } = begin()
   const { client, kv } = await open()
   const worker = client.worker().handle('a', async (_, ctx) => (ctx.fence === 1 ? ctx.reschedule('60s') : null))
-  await worker.start()
+  worker.start()
   await clock.advance(3_000)
   kv.take()
   const { id } = await client.submit('a', 0)

@@ -14,7 +14,7 @@ test('a task costs 4 PUT, no more than 1 GET and 1 DELETE, and its share of the 
   })
   onTestFinished(() => client.close())
   const worker = client.worker({ concurrency: 20 }).handle('a', async () => null)
-  await worker.start()
+  worker.start()
   await client.wait(await client.submit('a', null))
   const before = { ...counts }
   const TASKS = 100

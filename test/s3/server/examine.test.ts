@@ -60,7 +60,7 @@ onS3('the examination of a bucket', (target) => {
     await rule('jobs/', { NoncurrentVersionExpiration: { NoncurrentDays: 1 } })
     expect(await found('versions')).toMatchObject([{ verdict: 'ok' }])
     const worker = client.worker().handle('a', async () => 'done')
-    await worker.start()
+    worker.start()
     const submitted = await client.submit('a', 0, { idempotencyKey: 'k' })
     expect(await client.wait(submitted)).toBe('done')
     await worker.stop()

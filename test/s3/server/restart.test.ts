@@ -38,7 +38,7 @@ onS3('a server that is killed and comes back', () => {
     const worker = client.worker({ concurrency: 8, leaseTtl: '15s' }).handle('work', async (n) => {
       runs.set(n, (runs.get(n) ?? 0) + 1)
     })
-    await worker.start()
+    worker.start()
     const accepted: string[] = []
     let isOver = false
     let refused = 0

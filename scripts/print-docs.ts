@@ -1,4 +1,4 @@
-/** Prints docs/lifecycle.md and docs/errors.md from the code. `--check` fails when a file is stale. */
+/** Prints docs/lifecycle.md and docs/errors.md from the code, and parts of docs/cli.md and docs/http.md. `--check` fails when a file is stale. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { EXIT_CODES } from '../src/cli/exit-codes.ts'
 import { CODES } from '../src/core/errors.ts'
@@ -6,6 +6,7 @@ import { MOVES } from '../src/core/machine.ts'
 import { STATUSES, TERMINAL_STATUSES } from '../src/core/task.ts'
 import { VIEW_ALIASES } from '../src/core/views.ts'
 import { withPrintedParts } from './print-cli-docs.ts'
+import { withPrintedRoutes } from './print-http-docs.ts'
 
 const NOTE = '<!-- Printed from the code by `npm run docs`: edit that, not this. -->'
 
@@ -107,6 +108,7 @@ for (const [name, text] of [
   ['lifecycle', lifecycle()],
   ['errors', errors()],
   ['cli', withPrintedParts(readFileSync(fileOf('cli'), 'utf8'))],
+  ['http', withPrintedRoutes(readFileSync(fileOf('http'), 'utf8'))],
 ] as const) {
   const file = fileOf(name)
   if (!isCheck) writeFileSync(file, text)

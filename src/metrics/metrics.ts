@@ -27,8 +27,6 @@ type Move = Pick<HistoryEntry, 'move' | 'at' | 'to' | 'delay'>
 /** Pending tasks that were there before, looked at once for those that will expire. */
 const SEEDED = 5_000
 const PAGE = 1_000
-/** Counted anew at most this often, however often somebody scrapes. */
-const DEPTH_EVERY = 2_000
 
 export const createMetrics = (
   client: Client,
@@ -51,16 +49,17 @@ export const createMetrics = (
   }
   const stopMoves = of === 'process' ? client.onMove((event) => count(moveOf(event), event.task)) : () => {}
   const stopStale = onStaleWrite(({ task }) => instruments.staleWrites.inc({ task_type: task.type, queue: task.queue }))
-  let counted = Number.NEGATIVE_INFINITY
+  /** Scrapes at the same time share one count. */
+  let counting: Promise<QueueStats[]> | null = null
   return {
     registry,
     text: async () => {
       started ??= start()
       await started
-      if (performance.now() - counted > DEPTH_EVERY) {
-        counted = performance.now()
-        setDepth(instruments, await client.stats())
-      }
+      counting ??= client.stats().finally(() => {
+        counting = null
+      })
+      setDepth(instruments, await counting)
       instruments.nearExpiration.reset()
       for (const { type, queue, count: near } of expirations.near(await client.now()))
         instruments.nearExpiration.set({ task_type: type, queue }, near)

@@ -1,0 +1,36 @@
+/** Prints into docs/http.md what the code knows: the routes with their rights, and the status of every code. */
+import { ROUTES } from '../src/http/routes.ts'
+import { DOOR_CODES, STATUSES } from '../src/http/statuses.ts'
+
+const PART = /(<!-- printed: ([^>]+) -->\n)[\s\S]*?(<!-- end -->)/g
+
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
+
+const routes = (): string =>
+  table(
+    ['route', 'right', 'what it does'],
+    ROUTES.map(({ method, path, right, summary }) => [`\`${method.toUpperCase()} ${path}\``, `\`${right}\``, summary]),
+  )
+
+const statuses = (): string => {
+  const byStatus = Map.groupBy(Object.entries(STATUSES), ([, status]) => status)
+  const library = [...byStatus]
+    .sort(([a], [b]) => a - b)
+    .map(([status, codes]) => [String(status), codes.map(([code]) => `\`${code}\``).join(', ')])
+  const door = Object.entries(DOOR_CODES).map(([code, { status, text, fix }]) => [
+    `\`${code}\``,
+    String(status),
+    text,
+    fix,
+  ])
+  return `${table(['status', 'codes of the library'], library)}\n\nThe door has codes of its own:\n\n${table(
+    ['code', 'status', 'means', 'what to do'],
+    door,
+  )}`
+}
+
+const PARTS: Readonly<Record<string, () => string>> = { routes, statuses }
+
+export const withPrintedRoutes = (text: string): string =>
+  text.replace(PART, (_, begin: string, name: string, end: string) => `${begin}\n${PARTS[name]!()}\n\n${end}`)

@@ -10,6 +10,8 @@ import type {
   Inserted,
   Insertion,
   InsertOptions,
+  Keeper,
+  KeeperOptions,
   Look,
   Orphans,
   Page,
@@ -27,6 +29,7 @@ import { Committer } from './commit.ts'
 import { Discards } from './discards.ts'
 import { KvDocuments } from './documents.ts'
 import { Inserter } from './insert.ts'
+import { keptElsewhere } from './kept-elsewhere.ts'
 import type { KeyValue } from './key-value.ts'
 import { Keys } from './keys.ts'
 import { KvOrphans } from './orphans.ts'
@@ -42,6 +45,8 @@ export interface KvOptions {
   /** Rejects when this is not the store any more that was opened. Asked now and then. */
   readonly checkIdentity?: () => Promise<void>
   readonly examine?: () => Promise<readonly Fact[]>
+  /** Renews leases on another thread. */
+  readonly keeper?: (options: KeeperOptions) => Keeper
   /** Monotonic milliseconds: for tests that hold time in their hands. */
   readonly mono?: () => number
   /** Default: lists them. */
@@ -60,6 +65,7 @@ export class KvStore implements Store {
   readonly documents: Documents
   readonly orphans: Orphans
   readonly examine?: () => Promise<readonly Fact[]>
+  readonly keeper?: (options: KeeperOptions) => Keeper
   readonly #kv: SteadyKeyValue
   readonly #discards: Discards
   readonly #tasks: Tasks
@@ -78,10 +84,12 @@ export class KvStore implements Store {
 
   constructor(
     kv: KeyValue,
-    { capabilities, leaseTtl, surveyor, checkIdentity, examine, mono = () => performance.now() }: KvOptions,
+    { capabilities, leaseTtl, surveyor, checkIdentity, examine, keeper, mono = () => performance.now() }: KvOptions,
   ) {
     this.#checkIdentity = checkIdentity
     if (examine !== undefined) this.examine = () => this.#call(examine)
+    if (keeper !== undefined)
+      this.keeper = (own) => keptElsewhere(keeper, own, (id) => this.#renewedElsewhere(id, own.leaseTtl))
     this.#mono = mono
     this.#identifiedAt = mono()
     this.capabilities = new Set(capabilities)
@@ -218,6 +226,15 @@ export class KvStore implements Store {
       this.#identifiedAt = before
       throw error
     })
+  }
+
+  #renewedElsewhere(id: string, leaseTtl: number): void {
+    const held = this.#tasks.held.get(id)
+    if (held === undefined || held.task.lease === null || held.hint === null) return
+    this.#tasks.held.delete(id)
+    // So that no look of ours reads it when the lease that we knew would have ended.
+    const until = Math.max(held.task.lease.expiresAt, held.task.lease.claimedAt) + leaseTtl / 3
+    this.#looker.memory.set(held.hint, { until, task: 'leased' })
   }
 
   /** Now and then, beside other work: what it leaves the next one finds. */

@@ -4,11 +4,12 @@ import { type Duration, parseDuration } from '../../core/durations.ts'
 import { HoldfastError, isHoldfastError } from '../../core/errors.ts'
 import { SteadyKeyValue } from '../kv/steady.ts'
 import { KvStore } from '../kv/store.ts'
-import type { Store } from '../store.ts'
+import type { KeeperOptions, Store } from '../store.ts'
 import { parseAddress, type S3Place } from './address.ts'
 import { loadDriver, type RequestKind } from './client.ts'
 import { examine } from './examine.ts'
 import { checkIdentity, openIdentity } from './identity.ts'
+import { isPortable, startKeeper } from './keeper.ts'
 import { S3KeyValue } from './key-value.ts'
 import { proveConditions } from './proof.ts'
 
@@ -53,11 +54,14 @@ export const openS3 = async (url: string, options: S3Options = {}): Promise<Stor
     await steady.now()
     await prove(kv, place)
     const identity = await openIdentity(steady, { create, ...(onCreated === undefined ? null : { onCreated }) })
+    const { etagsAreBare } = kv
+    const portable = { place, credentials, requestTimeout, etagsAreBare }
     return new KvStore(kv, {
       capabilities: ['durable'],
       leaseTtl: LEASE_TTL,
       checkIdentity: () => checkIdentity(steady, identity),
       examine: () => examine(driver, kv, place),
+      ...(isPortable(portable) ? { keeper: (own: KeeperOptions) => startKeeper(portable, own) } : null),
     })
   } catch (error) {
     await kv.close()

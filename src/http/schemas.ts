@@ -140,7 +140,10 @@ const schedule = shape({
   nextAt: maybe(instant),
   lastTaskId: maybe(text()),
   lastSkipped: {
-    anyOf: [shape({ slot: instant, reason: { type: 'string', enum: ['overlap', 'missed'] } }), { type: 'null' }],
+    anyOf: [
+      shape({ slot: instant, reason: { type: 'string', enum: ['overlap', 'missed'] } }, { taskId: text() }),
+      { type: 'null' },
+    ],
   },
   createdAt: instant,
   updatedAt: instant,

@@ -79,10 +79,17 @@ export class Folder {
   }
 }
 
+const folders: Folder[] = []
+
+// Here and not in makeFolder, which tests call while they run: a hook that is set then is not heard of.
+afterAll(() => {
+  for (const { path } of folders.splice(0)) rmSync(path, { recursive: true, force: true })
+})
+
 /** A folder that is gone when the file's tests are over. */
 export const makeFolder = (): Folder => {
   const folder = new Folder()
-  afterAll(() => rmSync(folder.path, { recursive: true, force: true }))
+  folders.push(folder)
   return folder
 }
 

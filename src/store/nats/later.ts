@@ -2,6 +2,7 @@
  * What is to happen later: the turn of a task that is not due yet, the expiry of one that is. Kept by minutes, so that a look
  * reads what is due and nothing of what is not, however much that may be.
  */
+import type { Msg } from '@nats-io/transport-node'
 import type { Instant } from '../../core/task.ts'
 import { MINUTE } from '../kv/names.ts'
 import type { Connected } from './connection.ts'
@@ -125,17 +126,16 @@ export class LaterHints {
       num_replicas: 1,
       inactive_threshold: READER_LIFE * NANOSECONDS,
     })
+    let heard = 0
     for (;;) {
       const { messages } = await pull(nc, this.#subjects.later, name, BATCH)
-      for (const message of messages) {
-        const [what, hint] = message.string().split(' ') as [What, string]
-        const { at, expiresAt } = hintOf(hint)
-        const words = message.reply!.split('.')
-        // `$JS.ACK.stream.consumer.deliveries.sequence.…`; newer servers have two more words before the stream.
-        const sequence = Number(words[words.length === 9 ? 5 : 7])
-        yield { hint, what, at: what === 'expiry' ? expiresAt! : at, sequence }
-      }
-      if (messages.length < BATCH) break
+      for (const message of messages) yield laterOf(message)
+      heard += messages.length
+      if (messages.length === BATCH) continue
+      const { num_pending, delivered } = await jsm.consumers.info(this.#subjects.later, name)
+      // A busy server, or we, may have been slower than we were patient: what came too late is asked for once more.
+      if (heard < delivered.consumer_seq) yield* this.#messages(filter, from)
+      if (heard < delivered.consumer_seq || num_pending === 0) break
     }
     await jsm.consumers.delete(this.#subjects.later, name)
   }
@@ -170,6 +170,15 @@ export class LaterHints {
     known?.delete(later)
     if (known?.size === 0) this.#known.delete(later.hint)
   }
+}
+
+const laterOf = (message: Msg): Later => {
+  const [what, hint] = message.string().split(' ') as [What, string]
+  const { at, expiresAt } = hintOf(hint)
+  const words = message.reply!.split('.')
+  // `$JS.ACK.stream.consumer.deliveries.sequence.…`; newer servers have two more words before the stream.
+  const sequence = Number(words[words.length === 9 ? 5 : 7])
+  return { hint, what, at: what === 'expiry' ? expiresAt! : at, sequence }
 }
 
 /** Somebody else removed it: the server finds no message of this sequence. */

@@ -25,7 +25,9 @@ export const pull = (nc: NatsConnection, stream: string, consumer: string, batch
     const isOld = nc.info?.version.startsWith('2.9.') ?? false
     const messages: Msg[] = []
     const inbox = `_INBOX.${randomUUID()}`
+    let isOver = false
     const end = (isGone: boolean): void => {
+      isOver = true
       clearTimeout(timer)
       subscription.unsubscribe()
       done({ messages, isGone })
@@ -36,22 +38,35 @@ export const pull = (nc: NatsConnection, stream: string, consumer: string, batch
       if (!isEnd) messages.push(message)
       if (isEnd) end(GONE.includes(message?.headers?.code ?? 0))
       else if (messages.length === batch) end(false)
-      else {
-        clearTimeout(timer)
-        timer = setTimeout(() => end(false), PATIENCE)
-      }
+      else wait(PATIENCE, () => end(false))
+    }
+    /** After a busy spell of our own, timers come before what has arrived meanwhile: that is heard first. */
+    const wait = (delay: number, then: () => void): void => {
+      clearTimeout(timer)
+      timer = setTimeout(() => {
+        const before = messages.length
+        setImmediate(() => {
+          if (!isOver && messages.length === before) then()
+        })
+      }, delay)
     }
     const fail = (): void => {
+      isOver = true
       subscription.unsubscribe()
       failed(new HoldfastError('STORE_UNAVAILABLE', `no answer from ${stream} within ${DEADLINE} ms`))
     }
     const silence = (): void => {
-      timer = setTimeout(fail, DEADLINE)
+      wait(DEADLINE, fail)
       // It is there, so it had nothing to say.
-      nc.flush().then(() => end(false), fail)
+      nc.flush().then(
+        () => end(false),
+        () => {},
+      )
     }
     const subscription = nc.subscribe(inbox, { callback: heard })
-    let timer = isOld ? setTimeout(silence, OLD_DEADLINE) : setTimeout(fail, DEADLINE)
+    let timer: NodeJS.Timeout | undefined
+    if (isOld) wait(OLD_DEADLINE, silence)
+    else wait(DEADLINE, fail)
     const request = { batch, no_wait: true, ...(isOld ? { expires: OLD_EXPIRY } : null) }
     nc.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`, JSON.stringify(request), { reply: inbox })
   })

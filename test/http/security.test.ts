@@ -280,6 +280,17 @@ describe('what can be done', () => {
       expect((await call('GET', `${API}/deeds/${path}`)).status).toBe(404)
   })
 
+  it('a type with the name of something every object has finds no handler', async () => {
+    const { call, client } = await openDoor()
+    const types = ['constructor', '__proto__', 'toString', 'hasOwnProperty']
+    for (const type of types) expect((await call('POST', `${API}/tasks`, { type, input: 1 })).status).toBe(201)
+    await client
+      .worker()
+      .handle('a', () => {})
+      .drain()
+    expect(await client.count({ status: 'ready' })).toEqual({ count: types.length, capped: false })
+  })
+
   it('who writes slowly does not keep others out', async () => {
     const client = await connect('memory:', { logger: silentLogger })
     const server = await listen(createDoor(client, { authorize: everybody }), { host: '127.0.0.1', port: 0 })

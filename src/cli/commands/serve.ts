@@ -19,7 +19,7 @@ import { HoldfastError } from '../../index.ts'
 import { createMetrics } from '../../metrics/index.ts'
 import { EXIT } from '../exit-codes.ts'
 import { integer } from '../input.ts'
-import { err, out } from '../render.ts'
+import { err, out, printable } from '../render.ts'
 import { type GlobalOptions, withClient } from '../session.ts'
 
 interface Options extends GlobalOptions {
@@ -56,7 +56,7 @@ export const run = async (_: readonly string[], options: Options): Promise<numbe
       redact: options.redact ?? [],
       ...(pages === null ? null : { pages }),
       metrics: () => metrics.text(),
-      logger: { debug: () => {}, info: () => {}, warn: err, error: err },
+      logger: { debug: () => {}, info: () => {}, warn: complain, error: complain },
     })
     const server = await listen(door, { host, port }).catch((error: Error) => {
       throw refused('--port', `cannot listen on ${host} port ${port}: ${error.message}`)
@@ -74,6 +74,9 @@ export const run = async (_: readonly string[], options: Options): Promise<numbe
     return EXIT.ok
   })
 }
+
+/** A path may hold anything. */
+const complain = (message: string): void => err(printable(message))
 
 const guardOf = (options: Options, host: string): Guard => {
   if (options.proxyHeader !== undefined) return { authorize: behindProxy(options.proxyHeader) }

@@ -18,16 +18,21 @@ try {
   run('npm', ['install', '--silent', '--no-audit', '--no-fund', tarball], folder)
   const program = `
     import { connect } from 'holdfast'
+    import { createDoor, everybody } from 'holdfast/http'
+    import { createMetrics } from 'holdfast/metrics'
     import { FakeClock } from 'holdfast/testing'
     const holdfast = await connect('sqlite:./q.db')
     const task = await holdfast.submit('add', { a: 1, b: 2 })
     await holdfast.worker().handle('add', ({ a, b }) => a + b).drain()
     const missing = await connect('postgres://localhost/app').catch(({ code }) => code)
-    console.log(await holdfast.wait(task), typeof FakeClock, missing)
+    const door = createDoor(holdfast, { authorize: everybody })
+    const { status } = await door.fetch(new Request('http://localhost/api/v1/tasks/' + task.id))
+    const { text } = await createMetrics(holdfast).text()
+    console.log(await holdfast.wait(task), typeof FakeClock, missing, status, text.includes('view="completed"} 1'))
     await holdfast.close()`
   writeFileSync(join(folder, 'main.js'), program)
   const said = run(process.execPath, ['main.js'], folder).trim()
-  if (said !== '3 function DRIVER_MISSING') throw new Error(`the installed package said ${said}`)
+  if (said !== '3 function DRIVER_MISSING 200 true') throw new Error(`the installed package said ${said}`)
   const version = run(process.execPath, ['node_modules/holdfast/bin/holdfast.js', '--version'], folder).trim()
   console.log(`ok    packed, checked, installed and used (holdfast ${version})`)
 } finally {

@@ -89,7 +89,7 @@ export class Tokens {
   }
 }
 
-export const checkToken = (token: string): string => {
+const checkToken = (token: string): string => {
   if (/^[\x21-\x7e]+$/.test(token) && token.length >= SHORTEST_TOKEN && token.length <= 512) return token
   throw new HoldfastError(
     'INVALID_OPTION',

@@ -56,7 +56,7 @@ export interface JsonRoute extends RouteRow {
 }
 
 /** Answers a stream of events. */
-export interface StreamRoute extends RouteRow {
+interface StreamRoute extends RouteRow {
   readonly events: Readonly<Record<string, Schema>>
   stream(call: Call): ReadableStream<Uint8Array>
 }

@@ -1,7 +1,7 @@
 /** Each second of a store in a few numbers: how many moves of each kind, how long tasks waited and ran. */
 import type { TaskChange } from '../index.ts'
 
-export interface Spread {
+interface Spread {
   readonly p50: number
   readonly p95: number
   readonly max: number

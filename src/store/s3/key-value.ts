@@ -1,8 +1,9 @@
 /** A bucket as versioned keys: an etag is the mark, If-None-Match and If-Match are the conditions. */
 import type { S3Client } from '@aws-sdk/client-s3'
-import { HoldfastError } from '../../core/errors.ts'
+import { HoldfastError, isContactLost } from '../../core/errors.ts'
 import type { Instant } from '../../core/task.ts'
 import type { Entry, KeyValue, ListRange, Mark } from '../kv/key-value.ts'
+import { pause } from '../kv/steady.ts'
 import type { S3Place } from './address.ts'
 import { type ClientOptions, type Driver, makeClient } from './client.ts'
 import { ServerClock } from './clock.ts'
@@ -13,6 +14,8 @@ const DELETES_AT_ONCE = 1_000
 const CLOCK_LIFE = 20_000
 const LONG_TEXT = 262_144
 const LIST_PAGE = 1_000
+const PAGE_TRIES = 6
+const FIRST_WAIT = 20
 /** To which times of writing are told. */
 const SECOND = 1_000
 
@@ -115,7 +118,20 @@ export class S3KeyValue implements KeyValue {
     for (let page: Page = await this.#page(prefix, { limit, ...(after === undefined ? null : { after }) }); ; ) {
       for (const { key } of page.found) keys.push(key)
       if (page.token === null || keys.length >= limit) return keys
-      page = await this.#page(prefix, { limit: limit - keys.length, token: page.token })
+      const rest = { limit: limit - keys.length, token: page.token }
+      page = await this.#again(() => this.#page(prefix, rest))
+    }
+  }
+
+  /** A page in the middle is tried again by itself: else a long list over a bad line would never come to its end. */
+  async #again<T>(call: () => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await call()
+      } catch (error) {
+        if (tries === PAGE_TRIES || !isContactLost(error)) throw error
+        await pause(Math.random() * FIRST_WAIT * 2 ** tries)
+      }
     }
   }
 
@@ -123,7 +139,8 @@ export class S3KeyValue implements KeyValue {
     for (let page: Page = await this.#page(prefix, { limit: LIST_PAGE }); ; ) {
       yield page.found.filter(({ writtenAt }) => writtenAt >= since - SECOND).map(({ key }) => key)
       if (page.token === null) return
-      page = await this.#page(prefix, { limit: LIST_PAGE, token: page.token })
+      const rest = { limit: LIST_PAGE, token: page.token }
+      page = await this.#again(() => this.#page(prefix, rest))
     }
   }
 

@@ -56,6 +56,7 @@ export default defineConfig({
           name: 'browser',
           include: BROWSER,
           globalSetup: ['test/dashboard/global-setup.ts'],
+          expect: { poll: { timeout: 20_000 } },
           testTimeout: 60_000,
           hookTimeout: 60_000,
           fileParallelism: false,

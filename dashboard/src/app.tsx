@@ -1,4 +1,5 @@
 /** The frame around every page: navigation, the state of the connection, the page itself. */
+import { signal } from '@preact/signals'
 import type { FunctionComponent } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { connection, queues, sum } from './live.ts'
@@ -57,6 +58,13 @@ const Nav = () => (
     })}
   </nav>
 )
+
+/** As narrow.css has it. */
+const narrow = matchMedia('(max-width: 820px)')
+const isNarrow = signal(narrow.matches)
+narrow.addEventListener('change', () => {
+  isNarrow.value = narrow.matches
+})
 
 const CONNECTION = { live: 'Live', connecting: 'Connecting', lost: 'Connection lost' } as const
 
@@ -127,18 +135,21 @@ export const App = () => {
         >
           {ICONS.plus} Submit
         </button>
-        <details class="menu">
-          <summary>
-            {ICONS.menu}
-            <span>Menu</span>
-          </summary>
-          <Nav />
-          <Footer />
-        </details>
-        <div class="rail">
-          <Nav />
-          <Footer />
-        </div>
+        {isNarrow.value ? (
+          <details class="menu">
+            <summary>
+              {ICONS.menu}
+              <span>Menu</span>
+            </summary>
+            <Nav />
+            <Footer />
+          </details>
+        ) : (
+          <div class="rail">
+            <Nav />
+            <Footer />
+          </div>
+        )}
       </aside>
       <main id="main">
         <Page key={`${page}/${rest}`} />

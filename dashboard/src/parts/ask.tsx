@@ -21,7 +21,10 @@ const asking = signal<Question | null>(null)
 const isBusy = signal(false)
 const failed = signal<ApiError | null>(null)
 
+let asked = 0
+
 export const ask = (question: Question): void => {
+  asked++
   failed.value = null
   isBusy.value = false
   asking.value = question
@@ -42,20 +45,22 @@ const answer = async (question: Question): Promise<void> => {
   }
 }
 
-export const AskDialog = () => {
+/** A dialog of its own for each question. */
+export const AskDialog = () => asking.value && <QuestionDialog key={asked} question={asking.value} />
+
+const QuestionDialog = ({ question }: { readonly question: Question }) => {
   const dialog = useRef<HTMLDialogElement>(null)
-  const question = asking.value
   useEffect(() => {
-    if (question !== null && !dialog.current?.open) dialog.current?.showModal()
-  }, [question])
-  if (question === null) return null
+    dialog.current?.showModal()
+  }, [])
   const { title, text, Body, action, danger = false } = question
   return (
     <dialog
       ref={dialog}
       aria-labelledby="ask-title"
       onClose={() => {
-        asking.value = null
+        // It comes late: the next question may have been asked already.
+        if (asking.value === question) asking.value = null
       }}
     >
       <form

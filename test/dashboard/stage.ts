@@ -1,0 +1,75 @@
+/** A store in memory, the door before it, and a browser that looks at it. */
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { inject } from 'vitest'
+import { createDoor, type DoorOptions, everybody, listen } from '../../src/http/index.ts'
+import { readPages } from '../../src/http/pages.ts'
+import { type Client, connect } from '../../src/index.ts'
+
+export const hasBrowser = inject('chromium') !== null
+
+/** One browser for a file: launching costs more than anything else here. */
+let browser: Promise<Browser> | null = null
+
+export class Stage {
+  readonly client: Client
+  readonly address: string
+  /** What browsers complained about: errors, refused inline scripts, failed requests. */
+  readonly complaints: string[] = []
+  readonly #close: () => Promise<void>
+  readonly #pages: Page[] = []
+
+  constructor(client: Client, address: string, close: () => Promise<void>) {
+    this.client = client
+    this.address = address
+    this.#close = close
+  }
+
+  /** A page of its own, with nothing remembered. */
+  async open(hash = '#/', options: BrowserContextOptions = {}): Promise<Page> {
+    browser ??= chromium.launch(inject('chromium')!)
+    const context = await (await browser).newContext({
+      locale: 'en-GB',
+      timezoneId: 'UTC',
+      viewport: { width: 1280, height: 860 },
+      ...options,
+    })
+    context.setDefaultTimeout(20_000)
+    const page = await context.newPage()
+    page.on('pageerror', ({ message }) => this.complaints.push(message))
+    page.on('console', (message) => {
+      if (message.type() === 'error') this.complaints.push(message.text())
+    })
+    await page.goto(this.address + hash)
+    this.#pages.push(page)
+    return page
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#pages.map((page) => page.context().close()))
+    await this.#close()
+  }
+}
+
+export const openStage = async (options: Partial<DoorOptions> = {}): Promise<Stage> => {
+  const client = await connect('memory:', { name: 'tester' })
+  const door = createDoor(client, { authorize: everybody, pages: readPages(inject('dashboard'))!, ...options })
+  const server = await listen(door, { host: '127.0.0.1', port: 0 })
+  return new Stage(client, `http://127.0.0.1:${server.port}/`, async () => {
+    await server.close()
+    await client.close()
+  })
+}
+
+export const closeBrowser = async (): Promise<void> => {
+  await (await browser)?.close()
+  browser = null
+}
+
+/** A promise, and what fulfils it. */
+export const gate = (): { readonly opened: Promise<void>; readonly open: () => void } => {
+  let open = (): void => {}
+  const opened = new Promise<void>((done) => {
+    open = done
+  })
+  return { opened, open }
+}

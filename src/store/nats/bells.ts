@@ -4,7 +4,7 @@
  */
 import type { Connected } from './connection.ts'
 import { Kinds } from './kinds.ts'
-import { pull } from './pull.ts'
+import { type Pulled, pull } from './pull.ts'
 import { type Kind, kindKey, kindOf, type Subjects } from './subjects.ts'
 
 /** A bell in our hands. */
@@ -25,6 +25,7 @@ const EMPTY_FOR = 200
 /** A bell may be heard before its task is written: that takes moments. */
 const FIRST_AGAIN = 5
 const LAST_AGAIN = 2_000
+const JUST_NOW = 50
 const NANOSECONDS = 1_000_000
 const HOUR = 3_600_000
 
@@ -36,12 +37,17 @@ export class Bells {
   readonly #consumers = new Map<string, Promise<string>>()
   /** Monotonic: nothing was there then. */
   readonly #empty = new Map<string, number>()
+  /** Monotonic: when the last bell was rung that nobody here has taken since. */
+  readonly #rungAt = new Map<string, number>()
   readonly #saying: NodeJS.Timeout
 
   constructor(connected: Connected, subjects: Subjects) {
     this.#connected = connected
     this.#subjects = subjects
-    this.kinds = new Kinds(connected, subjects, (kind) => this.#empty.delete(kindKey(kind)))
+    this.kinds = new Kinds(connected, subjects, (kind) => {
+      this.#empty.delete(kindKey(kind))
+      this.#rungAt.set(kindKey(kind), performance.now())
+    })
     this.#saying = setInterval(() => this.#sayWhatWeHave(), SAY_EVERY).unref()
   }
 
@@ -58,8 +64,7 @@ export class Bells {
     const name = kindKey(kind)
     const now = performance.now()
     if (now - (this.#empty.get(name) ?? Number.NEGATIVE_INFINITY) < EMPTY_FOR) return { hints: [], isFull: false }
-    const consumer = await this.#consumerOf(kind)
-    const { messages, isGone } = await pull(this.#connected.nc, this.#subjects.bells, consumer, most)
+    const { messages, isGone } = await this.#pull(kind, most)
     if (isGone) this.#consumers.delete(name)
     const isFull = messages.length === most
     if (!isFull && !isGone) this.#empty.set(name, now)
@@ -69,6 +74,18 @@ export class Bells {
       return hint
     })
     return { hints, isFull }
+  }
+
+  /** A bell that was rung this moment may not have come to the consumer's ears yet. */
+  async #pull(kind: Kind, most: number): Promise<Pulled> {
+    const consumer = await this.#consumerOf(kind)
+    const rungAt = this.#rungAt.get(kindKey(kind)) ?? Number.NEGATIVE_INFINITY
+    for (let wait = FIRST_AGAIN; ; wait *= 2) {
+      const pulled = await pull(this.#connected.nc, this.#subjects.bells, consumer, most)
+      if (pulled.messages.length > 0) this.#rungAt.delete(kindKey(kind))
+      if (pulled.messages.length > 0 || performance.now() - rungAt > JUST_NOW) return pulled
+      await new Promise((later) => setTimeout(later, wait))
+    }
   }
 
   #hold(hint: string, reply: string): void {

@@ -7,10 +7,8 @@ import { HoldfastError } from '../../core/errors.ts'
 const DEADLINE = 5_000
 /** No further message within this time: what came is what there is. */
 const PATIENCE = 1_000
-/** In nanoseconds: how long 2.9 may wait for a message. Told so, it hardly ever forgets to answer that there is none. */
-const OLD_EXPIRY = 20_000_000
-/** After this long it has forgotten. */
-const OLD_DEADLINE = 200
+/** 2.9 forgets now and then to answer that there is nothing: after this long it has. */
+const OLD_DEADLINE = 500
 /** Of an answer without a message: nobody is there, or not any more. */
 const GONE: readonly number[] = [503, 409]
 
@@ -67,6 +65,6 @@ export const pull = (nc: NatsConnection, stream: string, consumer: string, batch
     let timer: NodeJS.Timeout | undefined
     if (isOld) wait(OLD_DEADLINE, silence)
     else wait(DEADLINE, fail)
-    const request = { batch, no_wait: true, ...(isOld ? { expires: OLD_EXPIRY } : null) }
-    nc.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`, JSON.stringify(request), { reply: inbox })
+    const request = JSON.stringify({ batch, no_wait: true })
+    nc.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`, request, { reply: inbox })
   })

@@ -50,6 +50,9 @@ export const deleteById = async (session: Session, id: string): Promise<void> =>
   }
 }
 
+/** A pause is seen by everybody within 5 s. */
+const PAUSES_SEEN_WITHIN = 1_000
+
 export interface ClaimFacts {
   readonly workerId: string
   readonly leaseTtl: number
@@ -107,7 +110,7 @@ export const claimDue = async (
   queues: Queues,
   { queue, types, limit, workerId, leaseTtl }: ClaimDueFacts,
 ): Promise<TaskLease[]> => {
-  if ((await queues.refresh()).has(queue)) return []
+  if ((await queues.recent(PAUSES_SEEN_WITHIN)).has(queue)) return []
   const op = newSecretOp()
   let isRepeat = false
   return withPatience(session, async () => {

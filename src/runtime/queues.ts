@@ -32,6 +32,7 @@ export class Queues {
   readonly #known = new Set<string>()
   readonly #listeners = new Set<() => void>()
   #paused: ReadonlySet<string> = new Set()
+  #refreshedAt = Number.NEGATIVE_INFINITY
 
   constructor(session: Session) {
     this.#session = session
@@ -107,12 +108,19 @@ export class Queues {
 
   /** Reads the pauses anew. */
   async refresh(): Promise<ReadonlySet<string>> {
+    const began = this.#session.clock.mono()
     const documents = await withPatience(this.#session, () => this.#session.store.documents.list(PAUSE))
+    this.#refreshedAt = began
     const paused = new Set(documents.map(({ name }) => name.slice(PAUSE.length)))
     const changed = paused.size !== this.#paused.size || [...paused].some((queue) => !this.#paused.has(queue))
     this.#paused = paused
     if (changed) for (const listener of this.#listeners) listener()
     return paused
+  }
+
+  /** As of a refresh that is not much older than `age`: who asks all the time need not read all the time. */
+  async recent(age: number): Promise<ReadonlySet<string>> {
+    return this.#session.clock.mono() - this.#refreshedAt < age ? this.#paused : this.refresh()
   }
 
   /** As of the last refresh. */

@@ -175,6 +175,16 @@ describe('discovery', () => {
     await worker.stop()
   })
 
+  test('[U8] what one worker has passed by is there for another, and for one that had no room', async () => {
+    const { clock, open } = begin()
+    const { client, store } = await open()
+    await client.submitMany(Array.from({ length: 1_500 }, () => ({ type: 'b', input: null })))
+    for (let minute = 0; minute < 10; minute++) await clock.advance(60_000)
+    expect((await store.claim(want({ types: ['a'], now: null }))).leased).toEqual([])
+    expect((await store.claim(want({ types: ['b'], limit: 0, now: null }))).leased).toEqual([])
+    expect((await store.claim(want({ types: ['b'], limit: 5, now: null }))).leased).toHaveLength(5)
+  })
+
   test('[U12] a filter is applied before the limit, and a status that is none is an error', async () => {
     const { open } = begin()
     const { client } = await open()

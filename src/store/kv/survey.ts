@@ -56,44 +56,53 @@ export class Surveyor implements SurveysHints {
   async survey(want: Want, now: Instant): Promise<Survey> {
     const prefix = queuePrefix(want.queue)
     const sorter = new Sorter(want, now, this.#memory, this.#isTaken)
-    const start = this.#startOf(want.queue)
+    const name = nameOf(want)
+    const start = this.#startOf(name)
     let after = start?.after
-    let isIdle = true
-    for (let pages = 1; ; pages++) {
+    let isIdle = want.limit > 0
+    let isOver = false
+    for (let pages = 1; !isOver; pages++) {
       const keys = await this.#kv.list(prefix, after === undefined ? { limit: PAGE } : { limit: PAGE, after })
       if (after === undefined) this.#listed?.(prefix, keys)
-      const isOver = sorter.add(keys) || keys.length < PAGE
+      isOver = sorter.add(keys) || keys.length < PAGE
       isIdle &&= sorter.ready.length === 0 && sorter.overdue.length === 0
-      if (isOver) this.#forget(prefix, start?.after, sorter)
-      if (isOver || sorter.ready.length >= want.limit) break
-      after = keys.at(-1)!
+      if (sorter.ready.length >= want.limit) break
+      after = keys.at(-1)
       // Nothing at all up to here, and nothing new comes so far back.
-      if (isIdle && minuteOfHint(after) < now - 2 * MINUTE) {
-        this.#starts.set(want.queue, { after, since: start?.since ?? performance.now() })
+      if (!isOver && isIdle && minuteOfHint(after!) < now - 2 * MINUTE) {
+        this.#starts.set(name, { after: after!, since: start?.since ?? performance.now() })
         if (pages >= MOST_PAGES) {
           sorter.soon()
           break
         }
       }
     }
+    this.#unlisted(prefix, sorter, isOver ? start?.after : null)
     return sorter.sorted()
   }
 
-  /** A lease that we know of, and whose hint is gone, has ended. Where the list did not begin at the start, nobody can say. */
-  #forget(prefix: string, after: string | undefined, sorter: Sorter): void {
+  /**
+   * Leases that we know of and that this list did not show. Where it went over all hints after `from`, those have ended; of
+   * others (null: of all) nobody can say.
+   */
+  #unlisted(prefix: string, sorter: Sorter, from: string | null | undefined): void {
     for (const [key, until] of this.#memory.leased(prefix)) {
-      if (after !== undefined && key <= after) sorter.unlisted(key, until)
-      else if (!sorter.met.has(key) && !this.#isTaken(key)) this.#memory.delete(key)
+      if (sorter.met.has(key) || this.#isTaken(key)) continue
+      if (from === null || (from !== undefined && key <= from)) sorter.unlisted(key, until)
+      else this.#memory.delete(key)
     }
   }
 
-  #startOf(queue: string): Start | undefined {
-    const start = this.#starts.get(queue)
+  #startOf(name: string): Start | undefined {
+    const start = this.#starts.get(name)
     if (start === undefined || performance.now() - start.since < FROM_THE_START) return start
-    this.#starts.delete(queue)
+    this.#starts.delete(name)
     return undefined
   }
 }
+
+/** Who finds nothing: where one worker has nothing to do, another may. */
+const nameOf = ({ queue, types }: Want): string => `${queue} ${types === null ? '' : types.join(' ')}`
 
 class Sorter {
   readonly ready: Hint[] = []

@@ -1,9 +1,9 @@
 /** One `fetch` for everything: checks who calls, finds the route, answers JSON. Mounts in any framework. */
 import { readFileSync } from 'node:fs'
 import { type Context, Hono } from 'hono'
-import { secureHeaders } from 'hono/secure-headers'
-import { type Client, HoldfastError, type Logger, silentLogger } from '../index.ts'
+import { type Client, HoldfastError, type Logger, silentLogger, type TaskChange } from '../index.ts'
 import type { Access, Authorize, Tokens } from './access.ts'
+import { answer, jsonAnswer } from './answers.ts'
 import { readBody } from './body.ts'
 import { checkAgainst } from './checking.ts'
 import { Claims } from './claiming.ts'
@@ -11,6 +11,7 @@ import { Confirmations } from './confirmations.ts'
 import { Deeds } from './deeds.ts'
 import { DoorError, errorResponse, statusOf } from './errors.ts'
 import { Feed } from './feed.ts'
+import { addLogin } from './login.ts'
 import { openApi } from './openapi.ts'
 import { Origins } from './origin.ts'
 import { type Pages, servePage } from './pages.ts'
@@ -44,24 +45,13 @@ export interface DoorOptions {
 
 export interface Door {
   readonly fetch: (request: Request) => Response | Promise<Response>
+  /** Every change in the store, by the follower that the viewers share; it follows while somebody listens. */
+  onChange(listener: (change: TaskChange) => void): () => void
   /** Ends the streams. The client stays open: it belongs to the caller. */
   close(): void
 }
 
 const MAX_BODY = 1_048_576 + 65_536
-
-const POLICY = {
-  defaultSrc: ["'none'"],
-  scriptSrc: ["'self'"],
-  styleSrc: ["'self'"],
-  connectSrc: ["'self'"],
-  imgSrc: ["'self'", 'data:'],
-  fontSrc: ["'self'"],
-  manifestSrc: ["'self'"],
-  frameAncestors: ["'none'"],
-  baseUri: ["'none'"],
-  formAction: ["'self'"],
-}
 
 export const createDoor = (client: Client, options: DoorOptions): Door => {
   if (typeof options.authorize !== 'function')
@@ -128,21 +118,6 @@ export const createDoor = (client: Client, options: DoorOptions): Door => {
     deeds.close()
   }
   const app = new Hono({ strict: false }).basePath(basePath)
-  app.use(
-    secureHeaders({
-      contentSecurityPolicy: POLICY,
-      crossOriginResourcePolicy: 'same-origin',
-      crossOriginOpenerPolicy: 'same-origin',
-      referrerPolicy: 'no-referrer',
-      xFrameOptions: 'DENY',
-      strictTransportSecurity: false,
-    }),
-  )
-  app.use(async ({ req, res, header }, next) => {
-    origins.checkHost(req.raw)
-    await next()
-    if (!res.headers.has('cache-control')) header('cache-control', 'no-store')
-  })
   app.onError((thrown, context) => {
     const status = statusOf(thrown)
     if (status >= 500)
@@ -158,57 +133,42 @@ export const createDoor = (client: Client, options: DoorOptions): Door => {
   const document = openApi(ownVersion(), basePath)
   app.get('/openapi.json', async ({ req }) => {
     await admit(req.raw, 'read')
-    return Response.json(document)
+    return jsonAnswer(document)
   })
   app.get('/health', async () => {
     await client.now()
-    return Response.json({ status: 'ok' })
+    return jsonAnswer({ status: 'ok' })
   })
   if (metrics !== undefined) {
     app.get('/metrics', async ({ req }) => {
       await admit(req.raw, 'read')
       const { type, text } = await metrics()
-      return new Response(text, { headers: { 'content-type': type } })
+      return answer(text, { headers: { 'content-type': type } })
     })
   }
-  if (tokens !== undefined) addSession(app, { tokens, origins, basePath, maxBody })
+  if (tokens !== undefined) addLogin(app, { tokens, origins, basePath, maxBody })
   app.notFound((context) => {
     const allowed = methodsAt(context.req.path.slice(basePath.length))
     if (allowed.length > 0)
       return errorResponse(new DoorError('WRONG_METHOD', undefined, { allow: allowed.join(', ') }))
     return (pages && servePage(pages, context.req.raw, basePath)) ?? errorResponse(new DoorError('NO_SUCH_ROUTE'))
   })
-  return { fetch: (request) => app.fetch(request), close }
+  const fetch = (request: Request): Response | Promise<Response> => {
+    try {
+      origins.checkHost(request)
+    } catch (error) {
+      return errorResponse(error)
+    }
+    return app.fetch(request)
+  }
+  return { fetch, onChange: (listener) => feed.listen(listener), close }
 }
 
-const addSession = (
-  app: Hono,
-  { tokens, origins, basePath, maxBody }: { tokens: Tokens; origins: Origins; basePath: string; maxBody: number },
-): void => {
-  const isSecure = (request: Request): boolean => new URL(request.url).protocol === 'https:'
-  app.get('/login', ({ req }) => {
-    const cookie = tokens.login(req.query('token') ?? '', isSecure(req.raw))
-    if (cookie === null) throw new DoorError('NOT_AUTHENTICATED')
-    return new Response(null, { status: 303, headers: { location: `${basePath}/`, 'set-cookie': cookie } })
-  })
-  app.post(`${API}/session`, async ({ req }) => {
-    origins.checkSite(req.raw, false)
-    const { token } = await readBody(req.raw, maxBody)
-    const cookie = typeof token === 'string' ? tokens.login(token, isSecure(req.raw)) : null
-    if (cookie === null) throw new DoorError('NOT_AUTHENTICATED')
-    return new Response(null, { status: 204, headers: { 'set-cookie': cookie } })
-  })
-  app.delete(`${API}/session`, ({ req }) => {
-    origins.checkSite(req.raw, false)
-    return new Response(null, { status: 204, headers: { 'set-cookie': tokens.logout(isSecure(req.raw)) } })
-  })
-}
-
-const answerOf = ({ answer, status = 200 }: JsonRoute, value: unknown): Response =>
-  answer === null ? new Response(null, { status: 204 }) : Response.json(value, { status })
+const answerOf = ({ answer: schema, status = 200 }: JsonRoute, value: unknown): Response =>
+  schema === null ? answer(null, { status: 204 }) : jsonAnswer(value, { status })
 
 const eventStream = (stream: ReadableStream<Uint8Array>): Response =>
-  new Response(stream, {
+  answer(stream, {
     // The second header is for nginx, which would hold events back.
     headers: { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' },
   })

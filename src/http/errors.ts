@@ -1,5 +1,6 @@
 /** From whatever was thrown to a status and a body. */
 import { CODES, type Code, HoldfastError } from '../index.ts'
+import { jsonAnswer } from './answers.ts'
 import { DOOR_CODES, type DoorCode, STATUSES } from './statuses.ts'
 
 /** What the door itself refuses, before the library is asked. */
@@ -42,7 +43,7 @@ export const statusOf = (thrown: unknown): number => {
 }
 
 export const errorResponse = (thrown: unknown): Response =>
-  Response.json({ error: errorOf(thrown) } satisfies ErrorBody, {
+  jsonAnswer({ error: errorOf(thrown) } satisfies ErrorBody, {
     status: statusOf(thrown),
     headers: thrown instanceof DoorError ? thrown.headers : {},
   })

@@ -11,6 +11,7 @@ export type FeedEvent =
   | { readonly name: 'stats'; readonly queues: readonly QueueStats[] }
 
 type Viewer = (event: FeedEvent) => void
+type Listener = (change: TaskChange) => void
 
 /** Changes are gathered for so long before they are told. */
 const EVERY = 250
@@ -25,6 +26,7 @@ const AGAIN = 2_000
 export class Feed {
   readonly #client: Client
   readonly #viewers = new Set<Viewer>()
+  readonly #listeners = new Set<Listener>()
   readonly #ticker = new Ticker()
   readonly #timers = new Set<NodeJS.Timeout>()
   readonly #closing = new AbortController()
@@ -52,18 +54,28 @@ export class Feed {
 
   /** From now on, until the returned function is called. */
   watch(viewer: Viewer): () => void {
-    this.#viewers.add(viewer)
-    if (this.#following === null) this.#begin()
-    return () => {
-      this.#viewers.delete(viewer)
-      if (this.#viewers.size === 0) this.#end()
-    }
+    return this.#join(this.#viewers, viewer)
+  }
+
+  /** As `watch`, but every single change and nothing else. */
+  listen(listener: Listener): () => void {
+    return this.#join(this.#listeners, listener)
   }
 
   close(): void {
     this.#closing.abort()
     this.#viewers.clear()
+    this.#listeners.clear()
     this.#end()
+  }
+
+  #join<T>(those: Set<T>, one: T): () => void {
+    those.add(one)
+    if (this.#following === null && !this.#closing.signal.aborted) this.#begin()
+    return () => {
+      those.delete(one)
+      if (this.#viewers.size + this.#listeners.size === 0) this.#end()
+    }
   }
 
   #begin(): void {
@@ -98,6 +110,8 @@ export class Feed {
 
   #gather(change: TaskChange): void {
     this.#ticker.count(change)
+    for (const listener of this.#listeners) listener(change)
+    if (this.#viewers.size === 0) return
     if (this.#gathered.length < MOST_CHANGES) this.#gathered.push(change)
     else this.#skipped++
   }
@@ -114,8 +128,9 @@ export class Feed {
     while (!signal.aborted) {
       const began = performance.now()
       try {
-        const queues = await this.#client.stats()
-        if (!signal.aborted) this.#tell({ name: 'stats', queues })
+        // Nobody looks: nothing is counted.
+        const queues = this.#viewers.size === 0 ? null : await this.#client.stats()
+        if (queues !== null && !signal.aborted) this.#tell({ name: 'stats', queues })
       } catch {
         // The next one tells.
       }

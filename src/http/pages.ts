@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { extname, join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { answer } from './answers.ts'
 
 interface Page {
   readonly bytes: Uint8Array<ArrayBuffer>
@@ -56,7 +57,7 @@ export const servePage = (pages: Pages, request: Request, basePath: string): Res
   if (path.startsWith('/api/')) return null
   const page = pages.get(path) ?? (path.includes('.') ? undefined : pages.get('/index.html'))
   if (page === undefined) return null
-  return new Response(request.method === 'HEAD' ? null : page.bytes, {
+  return answer(request.method === 'HEAD' ? null : page.bytes, {
     headers: { 'content-type': page.type, ...(path.startsWith('/assets/') && { 'cache-control': FOREVER }) },
   })
 }

@@ -1,7 +1,7 @@
 /** From moves to numbers: of this process, or of the whole store. */
 import { type Channel, channel } from 'node:diagnostics_channel'
 import { Registry } from '@prometheus-io/client'
-import type { Client, HistoryEntry, MoveEvent, QueueStats, Task } from '../index.ts'
+import type { Client, HistoryEntry, MoveEvent, QueueStats, Task, TaskChange } from '../index.ts'
 import { Expirations } from './expirations.ts'
 import { type Counted, type Instruments, makeInstruments } from './instruments.ts'
 
@@ -11,6 +11,8 @@ export interface MetricsOptions {
    * store, from the first scrape on.
    */
   readonly of?: 'process' | 'store'
+  /** Of `store`: somebody who follows it already, and tells every change. Default: a follower of their own. */
+  readonly follow?: (listener: (change: TaskChange) => void) => () => void
   /** Where the metrics are registered. Default: a registry of their own. */
   readonly registry?: Registry
 }
@@ -30,21 +32,18 @@ const PAGE = 1_000
 
 export const createMetrics = (
   client: Client,
-  { of = 'process', registry = new Registry() }: MetricsOptions = {},
+  { of = 'process', follow = following(client), registry = new Registry() }: MetricsOptions = {},
 ): Metrics => {
   const instruments = makeInstruments(registry)
   const expirations = new Expirations()
-  const closing = new AbortController()
   const count = (move: Move, task: Task): void => {
     expirations.see(task)
     tally(instruments, move, task)
   }
-  const follow = async (): Promise<void> => {
-    for await (const { entry, task } of client.changes({ signal: closing.signal })) count(entry, task)
-  }
   let started: Promise<void> | null = null
+  let stopFollowing = (): void => {}
   const start = (): Promise<void> => {
-    if (of === 'store') void follow().catch(() => (started = null))
+    if (of === 'store') stopFollowing = follow(({ entry, task }) => count(entry, task))
     return seed(client, expirations)
   }
   const stopMoves = of === 'process' ? client.onMove((event) => count(moveOf(event), event.task)) : () => {}
@@ -66,12 +65,24 @@ export const createMetrics = (
       return { type: registry.contentType, text: await registry.metrics() }
     },
     close: () => {
-      closing.abort()
+      stopFollowing()
       stopMoves()
       stopStale()
     },
   }
 }
+
+const following =
+  (client: Client): NonNullable<MetricsOptions['follow']> =>
+  (listener) => {
+    const stop = new AbortController()
+    const follow = async (): Promise<void> => {
+      for await (const change of client.changes({ signal: stop.signal })) listener(change)
+    }
+    // It ends when the client is closed; what goes wrong with the store, others tell.
+    follow().catch(() => {})
+    return () => stop.abort()
+  }
 
 const moveOf = ({ move, at, task }: MoveEvent): Move => {
   const entry = task.history.at(-1)

@@ -7,6 +7,7 @@ import {
   type Authorize,
   behindProxy,
   createDoor,
+  type Door,
   dashboardPages,
   EVERYTHING,
   everybody,
@@ -48,8 +49,7 @@ export const run = async (_: readonly string[], options: Options): Promise<numbe
   const { made, ...guard } = guardOf(options, host)
   return withClient(options, { create: true, name: `serve@${hostname()}` }, async (client) => {
     const pages = dashboardPages()
-    const metrics = createMetrics(client, { of: 'store' })
-    const door = createDoor(client, {
+    const door: Door = createDoor(client, {
       ...guard,
       hosts: [...(options.hostName ?? []), ...(isLoopback(host) || isAny(host) ? [] : [bracketed(host)])],
       readOnly: options.readOnly ?? false,
@@ -58,6 +58,7 @@ export const run = async (_: readonly string[], options: Options): Promise<numbe
       metrics: () => metrics.text(),
       logger: { debug: () => {}, info: () => {}, warn: complain, error: complain },
     })
+    const metrics = createMetrics(client, { of: 'store', follow: door.onChange })
     const server = await listen(door, { host, port }).catch((error: Error) => {
       throw refused('--port', `cannot listen on ${host} port ${port}: ${error.message}`)
     })

@@ -5,12 +5,21 @@ import { type Client, PermanentError } from '../../src/index.ts'
 export interface Busy {
   /** A task that failed, slept, and completed. */
   readonly story: string
-  /** A task whose names and payloads are long and without a space. */
-  readonly long: string
   stop(): Promise<void>
 }
 
 const LONG = 'x'.repeat(120)
+
+/** A queue, a worker, a schedule and a dead letter whose names and payloads are long and without a space: the letter's id. */
+export const addLongNames = async (client: Client): Promise<string> => {
+  const { id } = await client.submit(LONG, { [LONG]: LONG }, { queue: LONG, tags: { [LONG.slice(60)]: LONG } })
+  const worker = client.worker({ id: `worker-${LONG}`, queues: [LONG] }).handle(LONG, () => {
+    throw new PermanentError(LONG.repeat(3))
+  })
+  await worker.drain()
+  await client.schedules.create({ id: LONG, type: LONG, input: {}, every: '1h', paused: true })
+  return id
+}
 
 /** Neither dice nor clock: each run of the tests sees the same work. */
 const spread = (n: number, most: number): number => (n * 7_919) % most
@@ -44,9 +53,6 @@ export const beBusy = async (client: Client): Promise<Busy> => {
         await pause(500, undefined, { signal: ctx.signal })
       }
     }),
-    client.worker({ id: `worker-${LONG}`, queues: [LONG] }).handle(LONG, () => {
-      throw new PermanentError(LONG.repeat(3))
-    }),
   ]
   const running = workers.map((worker) => worker.run())
   const { id: story } = await client.submit(
@@ -54,19 +60,16 @@ export const beBusy = async (client: Client): Promise<Busy> => {
     { feed: 7, url: 'https://example.com/feed.xml', limit: 500, since: null },
     { tags: { team: 'data', env: 'prod' }, idempotencyKey: 'feed-7', retryPolicy: { base: '700ms', jitter: 'none' } },
   )
-  const { id: long } = await client.submit(LONG, { [LONG]: LONG }, { queue: LONG, tags: { [LONG.slice(60)]: LONG } })
   for (let n = 0; n < 3; n++) await client.submit('render_report', { month: n + 1 }, { queue: 'render' })
   for (let n = 0; n < 40; n++) await client.submit('thumbnail', { image: n }, { queue: 'media' })
   for (let n = 0; n < 9; n++) await client.submit('digest', { user: n }, { queue: 'mail', delay: '2h' })
   await client.queue('media').pause({ reason: 'a new release' })
   await client.schedules.create({ id: 'nightly-report', type: 'report', input: {}, cron: '0 3 * * *' })
   await client.schedules.create({ id: 'feed-import', type: 'import_feed', input: { feed: 7 }, every: '15m' })
-  await client.schedules.create({ id: LONG, type: LONG, input: {}, every: '1h', paused: true })
   const submitting = submitOn(client, stopping.signal)
   await client.wait(story)
   return {
     story,
-    long,
     stop: async () => {
       stopping.abort()
       await submitting

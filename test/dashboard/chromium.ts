@@ -28,6 +28,7 @@ const shipped = (): LaunchOptions => {
   const { version } = JSON.parse(readFileSync(join(packed, 'package.json'), 'utf8')) as { version: string }
   const folder = join(ROOT, 'node_modules/.cache', `chromium-${version}`)
   if (!existsSync(join(folder, 'chromium'))) unpack(join(packed, 'bin'), folder)
+  writeFileSync(join(folder, 'fonts/fonts.conf'), fontsConf(join(folder, 'fonts')))
   return {
     executablePath: join(folder, 'chromium'),
     args: ['--headless=shell', '--no-sandbox', '--disable-dev-shm-usage'],
@@ -38,6 +39,19 @@ const shipped = (): LaunchOptions => {
     },
   }
 }
+
+/** The font that comes along first: pages look the same on every machine, also on one without fonts. */
+const fontsConf = (folder: string): string => `<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig>
+  <dir>${folder}</dir>
+  <dir>/usr/share/fonts</dir>
+  <cachedir>${folder}/cache</cachedir>
+  <alias binding="strong"><family>system-ui</family><prefer><family>Open Sans</family></prefer></alias>
+  <alias binding="strong"><family>sans-serif</family><prefer><family>Open Sans</family></prefer></alias>
+  <alias><family>monospace</family><prefer><family>DejaVu Sans Mono</family></prefer></alias>
+</fontconfig>
+`
 
 const unpack = (from: string, to: string): void => {
   const mine = `${to}.${process.pid}`

@@ -18,7 +18,7 @@ interface Held {
 }
 
 /** A process that has not been heard of for so long is dead: as long as a lease, so that a lapsed one is found in time. */
-export const ACK_WAIT = 2_000
+const ACK_WAIT = 2_000
 const SAY_EVERY = 500
 /** A kind of work of which there was nothing is not asked for again at once, unless a bell is rung. */
 const EMPTY_FOR = 200

@@ -233,7 +233,7 @@ export class NatsBucket implements KeyValue {
 const isHighHalf = (code: number): boolean => code >= 0xd800 && code < 0xdc00
 
 /** The subjects that have messages. */
-export const subjectsIn = async ({ jsm }: Connected, stream: string, filter: string): Promise<string[]> => {
+const subjectsIn = async ({ jsm }: Connected, stream: string, filter: string): Promise<string[]> => {
   const { state } = await jsm.streams.info(stream, { subjects_filter: filter })
   return Object.keys(state.subjects ?? {})
 }

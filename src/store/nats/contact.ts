@@ -25,11 +25,11 @@ export class Contact {
     for await (const { type } of status) {
       if (type === 'disconnect') {
         this.#isThere = false
-        for (const giveUp of [...this.#underWay]) giveUp()
+        for (const giveUp of this.#underWay) giveUp()
       }
       if (type === 'reconnect') {
         this.#isThere = true
-        for (const go of [...this.#waiting]) go()
+        for (const go of this.#waiting) go()
       }
     }
   }

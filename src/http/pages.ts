@@ -50,13 +50,16 @@ export const dashboardPages = (): Pages | null =>
 /** Files whose name holds a hash of what is in them never change. */
 const FOREVER = 'public, max-age=31536000, immutable'
 
-/** null: not a page. A path without a dot is the dashboard's own to understand. */
+/** null: not a page. A path without a dot is a place in the dashboard, which has them in the hash: its files are found by relative addresses. */
 export const servePage = (pages: Pages, request: Request, basePath: string): Response | null => {
   if (request.method !== 'GET' && request.method !== 'HEAD') return null
   const path = new URL(request.url).pathname.slice(basePath.length)
   if (path.startsWith('/api/')) return null
-  const page = pages.get(path) ?? (path.includes('.') ? undefined : pages.get('/index.html'))
-  if (page === undefined) return null
+  const page = pages.get(path === '/' ? '/index.html' : path)
+  if (page === undefined) {
+    if (path.includes('.') || !pages.has('/index.html')) return null
+    return answer(null, { status: 303, headers: { location: `${basePath}/${path === '' ? '' : `#${path}`}` } })
+  }
   return answer(request.method === 'HEAD' ? null : page.bytes, {
     headers: { 'content-type': page.type, ...(path.startsWith('/assets/') && { 'cache-control': FOREVER }) },
   })

@@ -51,7 +51,7 @@ export const DOOR_CODES = {
   TOO_MANY_VIEWERS: {
     status: 503,
     text: 'Too many streams are open.',
-    fix: 'Close some, or raise `maxViewers`.',
+    fix: 'Close some: a server has room for 100.',
   },
 } as const satisfies Record<string, { status: number; text: string; fix: string }>
 

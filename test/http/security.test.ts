@@ -280,6 +280,21 @@ describe('what can be done', () => {
       expect((await call('GET', `${API}/deeds/${path}`)).status).toBe(404)
   })
 
+  it('a hundred streams are enough, and one that is left makes room', async () => {
+    const { fetch } = await openDoor()
+    const open = (signal?: AbortSignal): Promise<Response> => {
+      const request = requestOf('GET', `${API}/changes`, undefined, { authorization: `Bearer ${TOKEN}` })
+      return fetch(signal === undefined ? request : new Request(request, { signal }))
+    }
+    const first = new AbortController()
+    expect((await open(first.signal)).status).toBe(200)
+    for (let i = 1; i < 100; i++) await open()
+    const refused = await open()
+    expect([refused.status, await refused.json()]).toMatchObject([503, { error: { code: 'TOO_MANY_VIEWERS' } }])
+    first.abort()
+    expect((await open()).status).toBe(200)
+  })
+
   it('a type with the name of something every object has finds no handler', async () => {
     const { call, client } = await openDoor()
     const types = ['constructor', '__proto__', 'toString', 'hasOwnProperty']

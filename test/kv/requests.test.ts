@@ -1,5 +1,6 @@
 /** What a task costs, and what an idle worker costs, in requests. */
 import { expect, test } from 'vitest'
+import { want } from '../../src/testing/conformance/build.ts'
 import { begin } from './setup.ts'
 
 const TASKS = 20
@@ -113,4 +114,20 @@ test('[I04] a durable sleep costs its own write and hint, and nothing at the cla
   await clock.advance(3_000)
   expect((await client.get(id))?.status).toBe('completed')
   await worker.stop()
+})
+
+test('behind a long line, many small looks share one list, and no task is leased twice', async () => {
+  const { clock, open } = begin()
+  const { client, store, kv } = await open()
+  await client.submitMany(Array.from({ length: 1_500 }, () => ({ type: 'email', input: null })))
+  await clock.advance(1_000)
+  kv.take()
+  const leased = new Set<string>()
+  for (let look = 0; look < 50; look++) {
+    const found = await store.claim(want({ limit: 8, now: null, leaseTtl: 30_000 }))
+    expect(found.leased).toHaveLength(8)
+    for (const { id } of found.leased) leased.add(id)
+  }
+  expect(leased.size).toBe(400)
+  expect(kv.log.filter((line) => line.startsWith('LIST ')).length).toBeLessThanOrEqual(10)
 })

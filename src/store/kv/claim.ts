@@ -73,7 +73,9 @@ export class Looker {
     const lane = async (): Promise<void> => {
       while (at < hints.length && found.leased.length + trying < want.limit) {
         const hint = hints[at++]!
-        if (this.#inHand.has(hint.key)) continue
+        survey.tried?.(hint)
+        // Another look of this process has it, or has just leased it.
+        if (this.#inHand.has(hint.key) || this.#isLeased(hint, now)) continue
         trying++
         this.#inHand.add(hint.key)
         try {
@@ -85,6 +87,11 @@ export class Looker {
       }
     }
     await Promise.all(Array.from({ length: Math.min(want.limit, hints.length) }, lane))
+  }
+
+  #isLeased({ key }: Hint, now: Instant): boolean {
+    const known = this.memory.get(key)
+    return known?.task === 'leased' && known.until > now
   }
 
   /** With several at work, everybody begins elsewhere among those of the highest priority. */

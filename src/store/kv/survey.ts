@@ -14,6 +14,8 @@ export interface Survey {
   readonly unknown: readonly Hint[]
   /** The next instant at which one of them is worth a look. */
   readonly next: Instant | null
+  /** This one of the ready is being tried. */
+  tried?(hint: Hint): void
 }
 
 /** How a look finds the hints of a queue: by listing them, unless the place has a quicker way. */
@@ -29,6 +31,15 @@ const MOST_PAGES = 10
 /** How often to begin with the oldest hint again, where it is known that there was nothing at the beginning. */
 const FROM_THE_START = 30_000
 
+/** Behind more than a page, what is left of one look serves the next ones, for so long. */
+const REST_LIFE = 2_000
+
+interface Rest {
+  readonly ready: Map<string, Hint>
+  /** Monotonic. */
+  readonly at: number
+}
+
 type Listed = (prefix: string, keys: readonly string[]) => void
 
 /** Where the next look begins. */
@@ -43,6 +54,7 @@ export class Surveyor implements SurveysHints {
   readonly #memory: MemoryOfLooks
   readonly #isTaken: (hint: string) => boolean
   readonly #starts = new Map<string, Start>()
+  readonly #rests = new Map<string, Rest>()
   readonly #listed: Listed | undefined
 
   /** `listed` is told how the list of a queue begins. */
@@ -57,6 +69,8 @@ export class Surveyor implements SurveysHints {
     const prefix = queuePrefix(want.queue)
     const sorter = new Sorter(want, now, this.#memory, this.#isTaken)
     const name = nameOf(want)
+    const rest = this.#restOf(name, want.limit)
+    if (rest !== null) return restSurvey(rest, now)
     const start = this.#startOf(name)
     let after = start?.after
     let isIdle = want.limit > 0
@@ -78,7 +92,20 @@ export class Surveyor implements SurveysHints {
       }
     }
     this.#unlisted(prefix, sorter, isOver ? start?.after : null)
-    return sorter.sorted()
+    const survey = sorter.sorted()
+    if (isOver || survey.ready.length <= want.limit) return survey
+    const kept: Rest = { ready: new Map(survey.ready.map((hint) => [hint.key, hint])), at: performance.now() }
+    this.#rests.set(name, kept)
+    return { ...survey, tried: ({ key }) => kept.ready.delete(key) }
+  }
+
+  /** What an earlier look listed and nobody here has tried since, if it is enough and not too old. */
+  #restOf(name: string, limit: number): Rest | null {
+    const rest = this.#rests.get(name)
+    if (rest === undefined) return null
+    if (limit > 0 && rest.ready.size >= limit && performance.now() - rest.at < REST_LIFE) return rest
+    if (limit > 0) this.#rests.delete(name)
+    return null
   }
 
   /**
@@ -100,6 +127,14 @@ export class Surveyor implements SurveysHints {
     return undefined
   }
 }
+
+const restSurvey = ({ ready }: Rest, now: Instant): Survey => ({
+  ready: [...ready.values()],
+  overdue: [],
+  unknown: [],
+  next: now,
+  tried: ({ key }) => ready.delete(key),
+})
 
 /** Who finds nothing: where one worker has nothing to do, another may. */
 const nameOf = ({ queue, types }: Want): string => `${queue} ${types === null ? '' : types.join(' ')}`

@@ -1,6 +1,6 @@
 /** The package as users get it: packed, checked by publint and attw, installed in an empty folder, and used from there. */
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -33,6 +33,8 @@ try {
   writeFileSync(join(folder, 'main.js'), program)
   const said = run(process.execPath, ['main.js'], folder).trim()
   if (said !== '3 function DRIVER_MISSING 200 true') throw new Error(`the installed package said ${said}`)
+  if (!existsSync(join(folder, 'node_modules/holdfast/dist/dashboard/index.html')))
+    throw new Error('no dashboard came along')
   const version = run(process.execPath, ['node_modules/holdfast/bin/holdfast.js', '--version'], folder).trim()
   console.log(`ok    packed, checked, installed and used (holdfast ${version})`)
 } finally {

@@ -1,11 +1,13 @@
-/** The dashboard's files: read once, served as they are. They hold no data, so they need no credential. */
+/** The dashboard's files: read once, served as they are or zipped. They hold no data, so they need no credential. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { extname, join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
 import { answer } from './answers.ts'
 
 interface Page {
   readonly bytes: Uint8Array<ArrayBuffer>
+  readonly zipped: Uint8Array<ArrayBuffer>
   readonly type: string
 }
 
@@ -31,9 +33,10 @@ export const readPages = (folder: string): Pages | null => {
       files.map((entry) => {
         const path = join(entry.parentPath, entry.name)
         const type = TYPES[extname(entry.name)] ?? 'application/octet-stream'
+        const bytes = new Uint8Array(readFileSync(path))
         return [
           path.slice(folder.length).split(sep).join('/').replace(/^\/*/, '/'),
-          { bytes: new Uint8Array(readFileSync(path)), type },
+          { bytes, zipped: new Uint8Array(gzipSync(bytes)), type },
         ]
       }),
     )
@@ -60,7 +63,13 @@ export const servePage = (pages: Pages, request: Request, basePath: string): Res
     if (path.includes('.') || !pages.has('/index.html')) return null
     return answer(null, { status: 303, headers: { location: `${basePath}/${path === '' ? '' : `#${path}`}` } })
   }
-  return answer(request.method === 'HEAD' ? null : page.bytes, {
-    headers: { 'content-type': page.type, ...(path.startsWith('/assets/') && { 'cache-control': FOREVER }) },
+  const takesZipped = /\bgzip\b/.test(request.headers.get('accept-encoding') ?? '')
+  return answer(request.method === 'HEAD' ? null : takesZipped ? page.zipped : page.bytes, {
+    headers: {
+      'content-type': page.type,
+      vary: 'accept-encoding',
+      ...(takesZipped && { 'content-encoding': 'gzip' }),
+      ...(path.startsWith('/assets/') && { 'cache-control': FOREVER }),
+    },
   })
 }

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { expect, inject, test } from 'vitest'
+import { openStage } from './stage.ts'
 
 const MOST = 60 * 1_024
 
@@ -40,5 +41,38 @@ test('nothing in the source hands text to the browser as markup', () => {
     expect(text, entry.name).not.toMatch(
       /dangerouslySetInnerHTML|innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(/,
     )
+  }
+})
+
+test('it is served with a policy that allows nothing inline and nothing from elsewhere, and to nobody who frames it', async () => {
+  const stage = await openStage()
+  try {
+    const page = await fetch(stage.address)
+    const policy = page.headers.get('content-security-policy')!
+    for (const rule of [
+      "default-src 'none'",
+      "script-src 'self'",
+      "style-src 'self'",
+      "frame-ancestors 'none'",
+      "base-uri 'none'",
+    ])
+      expect(policy).toContain(rule)
+    expect(policy).not.toContain('unsafe')
+    expect(page.headers.get('cache-control')).toBe('no-store')
+    const script = files.find(({ name }) => name.endsWith('.js'))!.name
+    expect((await fetch(`${stage.address}assets/${script}`)).headers.get('cache-control')).toContain('immutable')
+    const whole = await fetch(stage.address, { headers: { 'accept-encoding': 'identity' } })
+    expect(whole.headers.get('content-encoding')).toBeNull()
+    expect(page.headers.get('content-encoding')).toBe('gzip')
+    expect(await page.text()).toBe(await whole.text())
+    for (const path of [
+      'assets/../../package.json',
+      'assets/%2e%2e/%2e%2e/package.json',
+      'assets/nothing.js',
+      '..%2fpackage.json',
+    ])
+      expect((await fetch(stage.address + path)).status, path).toBe(404)
+  } finally {
+    await stage.close()
   }
 })

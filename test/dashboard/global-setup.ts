@@ -19,7 +19,11 @@ declare module 'vitest' {
 export default async (project: TestProject): Promise<() => void> => {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-dashboard-'))
   const configFile = join(import.meta.dirname, '../../dashboard/vite.config.ts')
+  // What is shipped is what is tested: vitest has set NODE_ENV to 'test'.
+  const { NODE_ENV } = process.env
+  process.env['NODE_ENV'] = 'production'
   await build({ configFile, logLevel: 'warn', build: { outDir: folder } })
+  process.env['NODE_ENV'] = NODE_ENV
   project.provide('dashboard', folder)
   project.provide('chromium', look())
   return () => rmSync(folder, { recursive: true, force: true })

@@ -64,6 +64,28 @@ describe.skipIf(!hasBrowser)('the pages', () => {
     await page.getByRole('alert').getByText('TASK_NOT_FOUND').waitFor()
   })
 
+  test('a path that somebody typed leads to the place that it names', async () => {
+    const { id } = await stage.client.submit('greet', {})
+    const page = await stage.open(`tasks/${id}`)
+    await page.getByRole('heading', { level: 1, name: 'greet' }).waitFor()
+    expect(page.url()).toBe(`${stage.address}#/tasks/${id}`)
+  })
+
+  test('it works under a path of another application, live and all', async () => {
+    const mounted = await openStage({ basePath: '/queue' })
+    try {
+      await mounted.client.submit('greet', {}, { queue: 'mail' })
+      const page = await mounted.open('queue')
+      await page.getByRole('navigation').getByRole('link', { name: 'Queues' }).click()
+      await page.locator('[data-queue=mail]').waitFor()
+      await page.locator('.connection[data-state=live]').waitFor()
+      expect(page.url()).toBe(`${mounted.address}queue/#/queues`)
+      expect(mounted.complaints).toEqual([])
+    } finally {
+      await mounted.close()
+    }
+  })
+
   test('search opens a task by id and by key, and filters by tag', async () => {
     const { id } = await stage.client.submit('greet', {}, { idempotencyKey: 'order 7', tags: { team: 'infra' } })
     const page = await stage.open('#/tasks')

@@ -77,6 +77,8 @@ export class Queries {
 
   async #count(asked: readonly Asked[]): Promise<void> {
     const counts = asked.map(() => 0)
+    // Whoever wants to know only whether there is one need not read hundreds.
+    const most = Math.max(10, ...asked.map(({ cap }) => cap))
     const isFull = (): boolean => asked.every(({ cap }, i) => counts[i]! >= cap)
     try {
       const queues = new Set(asked.map(({ query }) => query.queue))
@@ -87,8 +89,10 @@ export class Queries {
       const met = new Set<string>()
       for await (const ids of this.#pagesOfIds(scope)) {
         const fresh = isOfHints(scope) ? ids.filter((id) => met.size !== met.add(id).size) : ids
-        for (let i = 0; i < fresh.length && !isFull(); i += READ_PAGE) {
-          for (const task of await this.#read(fresh.slice(i, i + READ_PAGE))) {
+        for (let i = 0; i < fresh.length && !isFull(); ) {
+          const some = fresh.slice(i, i + Math.min(READ_PAGE, most))
+          i += some.length
+          for (const task of await this.#read(some)) {
             if (task === null) continue
             for (const [n, { query, now }] of asked.entries()) if (matches(task, query, now)) counts[n]!++
           }

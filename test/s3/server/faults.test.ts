@@ -77,7 +77,8 @@ const campaign = async (target: S3Target, subject: string, plan: Campaign) => {
     if (!result.ok) throw result.error
     submitted.push(result.task.id)
   }
-  const isOver = async (): Promise<boolean> => (await watcher.count({ status: ['pending', 'running'] })).count === 0
+  const isOver = async (): Promise<boolean> =>
+    (await watcher.count({ status: ['pending', 'running'] }, { cap: 1 })).count === 0
   await until('every task has ended', isOver, 350_000, 500)
   hasEnded = true
   await killing

@@ -44,7 +44,7 @@ const told = ({ name, report, error }: Deed): string => {
 }
 
 /** Until it has ended; `then` is called once it has. */
-export const follow = async (begun: Deed, then: () => void): Promise<void> => {
+const follow = async (begun: Deed, then: () => void): Promise<void> => {
   let deed = begun
   while (deed.state === 'running') {
     underWay.value = [...underWay.value.filter(({ id }) => id !== begun.id), deed]

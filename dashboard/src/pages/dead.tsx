@@ -70,13 +70,9 @@ const askToReplay = async (query: object, what: string, reload: () => void): Pro
     text: <Sample preview={preview} />,
     Body: () => (
       <div class="fields">
-        <Field
-          label="Canary"
-          hint="so many first; the others only if all of them complete"
-          type="number"
-          value={canary}
-        />
-        <Field label="Rate" hint="at most so many a second" type="number" value={rate} />
+        <Field label="Canary" hint="so many first" type="number" value={canary} />
+        <Field label="Rate" hint="at most, a second" type="number" value={rate} />
+        <p class="note wide">The others follow only if all canaries complete.</p>
         <div class="wide">
           <Check label="As new tasks; the old ones are archived" value={asNew} />
         </div>

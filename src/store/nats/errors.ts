@@ -10,7 +10,6 @@ interface ApiError extends Error {
 const WRONG_SEQUENCE: readonly number[] = [10_071, 10_164]
 const NOT_FOUND: readonly number[] = [10_037]
 const STREAM_NOT_FOUND = 10_059
-const CONSUMER_NOT_FOUND = 10_014
 
 const CODES: readonly (readonly [codes: readonly number[], code: Code])[] = [
   // No space: of the account, of the server, of the stream.
@@ -27,8 +26,6 @@ export const isWrongSequence = (error: unknown): boolean => isOne(error, WRONG_S
 export const isNotFound = (error: unknown): boolean => isOne(error, NOT_FOUND)
 
 export const isStreamNotFound = (error: unknown): boolean => isOne(error, [STREAM_NOT_FOUND])
-
-export const isConsumerNotFound = (error: unknown): boolean => isOne(error, [CONSUMER_NOT_FOUND])
 
 /** Whatever is not known better leaves open whether the call took effect. */
 export const asHoldfastError = (error: unknown, address: string): HoldfastError => {

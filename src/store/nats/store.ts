@@ -13,6 +13,7 @@ import { Contact } from './contact.ts'
 import { asHoldfastError } from './errors.ts'
 import { examine } from './examine.ts'
 import { IdentityGuard } from './identity.ts'
+import { type KeeperPlace, startKeeper } from './keeper.ts'
 import { LaterHints } from './later.ts'
 import { Strays } from './strays.ts'
 import { durabilityOf, prepareStreams } from './streams.ts'
@@ -62,12 +63,18 @@ export const openNats = async (url: string, options: NatsOptions = {}): Promise<
       )
     const clock = new ServerClock(connected, subjects)
     await patiently(() => clock.ask())
-    return new NatsStore(connected, subjects, { address: place.address, clock, guard, monitor })
+    const { user, password, token, credentials, tls } = options
+    const keeperPlace: KeeperPlace = { url, options: definedOf({ user, password, token, credentials, tls }) }
+    return new NatsStore(connected, subjects, { address: place.address, clock, guard, monitor, keeperPlace })
   } catch (error) {
     await connected.nc.close()
     throw asHoldfastError(error, place.address)
   }
 }
+
+/** Only what was given: the thread is told no more. */
+const definedOf = (options: Partial<Record<keyof NatsConnectionOptions, unknown>>): NatsConnectionOptions =>
+  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
 
 export class NatsStore extends KvStore {
   readonly #clock: ServerClock
@@ -81,6 +88,7 @@ export class NatsStore extends KvStore {
       readonly clock: ServerClock
       readonly guard: IdentityGuard
       readonly monitor: string | undefined
+      readonly keeperPlace: KeeperPlace
     },
   ) {
     const { clock } = parts
@@ -92,6 +100,7 @@ export class NatsStore extends KvStore {
     super(new NatsBucket(connected, subjects, parts.address, { bells, later, clock, contact, guard }), {
       capabilities: ['durable'],
       leaseTtl: LEASE_TTL,
+      keeper: (own) => startKeeper(parts.keeperPlace, own),
       examine: () => contact.run(() => examine(connected, subjects, parts.monitor)),
       surveyor: (memory, isTaken) => new BellSurveyor({ bells, later, strays, contact }, memory, isTaken),
     })

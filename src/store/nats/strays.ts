@@ -4,18 +4,27 @@
  */
 import type { ServerClock } from './clock.ts'
 import type { Connected } from './connection.ts'
-import { isConsumerNotFound, isNotFound } from './errors.ts'
+import { isNotFound } from './errors.ts'
 import { type Kind, kindKey, type Subjects } from './subjects.ts'
 
 interface Walk {
   /** Monotonic. */
   lookedAt: number
+  walkedAt: number
   /** Where the next one begins: the sequence of a bell. */
   from: number
+  isUnderWay: boolean
+  /** Not yet asked for. */
+  found: string[]
 }
 
+/** A glance costs two questions: is anything left of what counts as acknowledged? */
 const LOOK_EVERY = 2_000
-/** Bells of one look. What takes longer than a moment is acknowledged and gone, so there are not many. */
+/** Beside a task that takes long, only reading all that was handed out shows what was forgotten. */
+const WALK_EVERY = 30_000
+/** A server that has come back is the one that may have forgotten. */
+const AFTER_RETURN = 6_000
+/** Bells of one walk; the next one goes on from there. */
 const MOST = 50
 /** A bell that is younger may be on its way. */
 const LEAST_AGE = 4_000
@@ -30,38 +39,61 @@ export class Strays {
     this.#connected = connected
     this.#subjects = subjects
     this.#clock = clock
+    void this.#watchConnection()
   }
 
-  /** Hints of this kind whose bells were handed out a while ago, to whomever; a few at a time, all of them in the end. */
-  async find(kind: Kind): Promise<string[]> {
-    const walk = this.#walks.get(kindKey(kind)) ?? { lookedAt: performance.now(), from: 1 }
+  async #watchConnection(): Promise<void> {
+    for await (const { type } of this.#connected.nc.status()) {
+      if (type !== 'reconnect') continue
+      const walkedAt = performance.now() - WALK_EVERY + AFTER_RETURN
+      for (const walk of this.#walks.values()) walk.walkedAt = Math.min(walk.walkedAt, walkedAt)
+    }
+  }
+
+  /** Hints of this kind whose bells were handed out a while ago, to whomever, as far as they have been found. */
+  find(kind: Kind): string[] {
+    const now = performance.now()
+    const walk: Walk = this.#walks.get(kindKey(kind)) ?? {
+      lookedAt: now,
+      walkedAt: now - WALK_EVERY + AFTER_RETURN,
+      from: 1,
+      isUnderWay: false,
+      found: [],
+    }
     this.#walks.set(kindKey(kind), walk)
-    if (performance.now() - walk.lookedAt < LOOK_EVERY) return []
-    walk.lookedAt = performance.now()
-    const last = await this.#lastDelivered(kind)
+    if (!walk.isUnderWay && now - walk.lookedAt > LOOK_EVERY) {
+      walk.isUnderWay = true
+      walk.lookedAt = now
+      // Beside the look, which does not wait for it. What fails now is tried again.
+      this.#look(kind, walk)
+        .catch(() => {})
+        .finally(() => {
+          walk.isUnderWay = false
+        })
+    }
+    return walk.found.splice(0)
+  }
+
+  async #look(kind: Kind, walk: Walk): Promise<void> {
+    const { streams, consumers } = this.#connected.jsm
+    const { state } = await streams.info(this.#subjects.bells)
+    const name = this.#subjects.consumerOf(kind)
+    const { delivered, ack_floor } = await consumers.info(this.#subjects.bells, name)
+    const isDue = performance.now() - walk.walkedAt > WALK_EVERY
+    if (!isDue && (state.messages === 0 || state.first_seq > ack_floor.stream_seq)) return
+    if (isDue) walk.walkedAt = performance.now()
     const { at: now } = await this.#clock.now()
-    const hints: string[] = []
     for (let steps = 0; steps < MOST; steps++) {
       const bell = await this.#next(kind, walk.from)
-      if (bell === null || bell.seq > last || now - bell.time.getTime() < LEAST_AGE) {
+      if (bell === null || bell.seq > delivered.stream_seq || now - bell.time.getTime() < LEAST_AGE) {
         walk.from = 1
-        break
+        return
       }
-      hints.push(this.#subjects.hintOfBell(bell.subject))
+      walk.found.push(this.#subjects.hintOfBell(bell.subject))
       walk.from = bell.seq + 1
     }
-    return hints
-  }
-
-  /** The last bell that was handed out; 0: nobody has asked for any. */
-  async #lastDelivered(kind: Kind): Promise<number> {
-    const { consumers } = this.#connected.jsm
-    try {
-      return (await consumers.info(this.#subjects.bells, this.#subjects.consumerOf(kind))).delivered.stream_seq
-    } catch (error) {
-      if (isConsumerNotFound(error)) return 0
-      throw error
-    }
+    // There are more: the next glance goes on.
+    walk.walkedAt = Number.NEGATIVE_INFINITY
   }
 
   async #next(kind: Kind, seq: number) {

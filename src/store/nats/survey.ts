@@ -111,8 +111,7 @@ export class BellSurveyor implements SurveysHints {
 
   /** Of a bell in nobody's hands the task is read; if it is still waiting then, the bell is rung again. */
   async #findStrays(kinds: readonly Kind[], found: Found): Promise<void> {
-    const strays = (await Promise.all(kinds.map((kind) => this.#strays.find(kind)))).flat()
-    for (const key of strays) {
+    for (const key of kinds.flatMap((kind) => this.#strays.find(kind))) {
       const known = this.#memory.get(key)
       if (this.#bells.isHeld(key) || this.#isTaken(key) || known?.task === 'leased') continue
       if (known?.task !== 'pending') found.unknown.push(hintOf(key))

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { LaunchOptions } from 'playwright-core'
+import { chromium, type LaunchOptions } from 'playwright-core'
 import { build } from 'vite'
 import type { TestProject } from 'vitest/node'
 import { findChromium } from './chromium.ts'
@@ -25,15 +25,18 @@ export default async (project: TestProject): Promise<() => void> => {
   await build({ configFile, logLevel: 'warn', build: { outDir: folder } })
   process.env['NODE_ENV'] = NODE_ENV
   project.provide('dashboard', folder)
-  project.provide('chromium', look())
+  project.provide('chromium', await look())
   return () => rmSync(folder, { recursive: true, force: true })
 }
 
-const look = (): LaunchOptions | null => {
+/** One that is there may still not start: a library is missing, or the machine forbids it. */
+const look = async (): Promise<LaunchOptions | null> => {
   try {
-    return findChromium()
+    const found = findChromium()
+    await (await chromium.launch(found)).close()
+    return found
   } catch (thrown) {
-    const why = thrown instanceof Error ? thrown.message : String(thrown)
+    const why = thrown instanceof Error ? thrown.message.split('\n', 1)[0] : String(thrown)
     if ((process.env['HOLDFAST_REQUIRE'] ?? '').split(',').includes('browser'))
       throw new Error(`HOLDFAST_REQUIRE names browser, but there is none: ${why}`)
     process.stderr.write(`  SKIPPED browser: ${why}\n`)

@@ -51,7 +51,8 @@ const optionsOf = (
   return {
     width: Math.max(200, element.clientWidth),
     height: HEIGHT,
-    padding: [8, 8, 0, 0],
+    // Room for half of the last time.
+    padding: [8, 24, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
     scales: {

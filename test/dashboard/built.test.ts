@@ -2,7 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { expect, inject, test } from 'vitest'
+import { describe, expect, inject, test } from 'vitest'
+import { LONGEST_FILE } from '../rooms.ts'
 import { openStage } from './stage.ts'
 
 const MOST = 60 * 1_024
@@ -33,15 +34,27 @@ test('nothing is fetched from anywhere else', () => {
   }
 })
 
-test('nothing in the source hands text to the browser as markup', () => {
-  const source = join(import.meta.dirname, '../../dashboard/src')
-  for (const entry of readdirSync(source, { recursive: true, withFileTypes: true })) {
-    if (!entry.isFile()) continue
-    const text = readFileSync(join(entry.parentPath, entry.name), 'utf8')
-    expect(text, entry.name).not.toMatch(
-      /dangerouslySetInnerHTML|innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(/,
-    )
-  }
+describe('the source', () => {
+  const folder = join(import.meta.dirname, '../../dashboard/src')
+  const sources = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .map((path) => ({ path: path.slice(folder.length + 1), text: readFileSync(path, 'utf8') }))
+
+  test('hands no text to the browser as markup', () => {
+    for (const { path, text } of sources)
+      expect(text, path).not.toMatch(
+        /dangerouslySetInnerHTML|(inner|outer)HTML|insertAdjacentHTML|document\.write|eval\(/,
+      )
+  })
+
+  test('knows the server by HTTP alone, and stays in files that a reader has patience for', () => {
+    expect(sources.map(({ path }) => path)).toContain('main.tsx')
+    for (const { path, text } of sources) {
+      expect(text, path).not.toMatch(/from '(\.\.\/)+src\/|from 'holdfast/)
+      expect(text.split('\n').length, path).toBeLessThan(LONGEST_FILE)
+    }
+  })
 })
 
 test('it is served with a policy that allows nothing inline and nothing from elsewhere, and to nobody who frames it', async () => {

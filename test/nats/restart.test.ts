@@ -40,7 +40,7 @@ onNats('nats-server killed with kill -9 under load', () => {
 
   test('shows a store that acknowledges what it could not write', { timeout: 120_000 }, async () => {
     // Longer than the store's own patience.
-    const outcome = await campaign({ ...(await killing(13_000)), rounds: 1, seed: 2, plant: 'ignore-full' })
+    const outcome = await campaign({ ...(await killing(18_000)), rounds: 1, seed: 2, plant: 'ignore-full' })
     expect(outcome.wrong.some((sentence) => sentence.includes('is lost'))).toBe(true)
   })
 })

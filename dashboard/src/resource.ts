@@ -19,8 +19,22 @@ interface Options {
   readonly every?: number
 }
 
-/** A busy store is not read again more often than this. */
+/** A busy store is not read again more often than this, */
 const REST = 1_000
+/** and one that answers slowly has many times as long for itself: more after a list than after a look at one task. */
+const REST_AFTER = { list: 30, task: 3 } as const
+
+interface Asked {
+  path: string | null
+  query: NonNullable<Options['query']>
+  key: string | null
+  /** Not before this, by `performance.now()`. Infinite while an answer is on its way. */
+  notBefore: number
+  /** Something may have changed since the last reading began. */
+  again: boolean
+  restAfter: number
+  timer: ReturnType<typeof setTimeout> | undefined
+}
 
 export const useResource = <T>(path: string | null, { query = {}, follow, every }: Options = {}): Resource<T> => {
   const key = path === null ? null : `${path}?${JSON.stringify(query)}`
@@ -29,36 +43,58 @@ export const useResource = <T>(path: string | null, { query = {}, follow, every 
     data: null,
     error: null,
   })
-  const asked = useRef({ path, query, key, at: 0, waiting: 0 as number | undefined })
-  asked.current = { ...asked.current, path, query, key }
+  const restAfter = REST_AFTER[follow instanceof Set ? 'task' : 'list']
+  const asked = useRef<Asked>({ path, query, key, restAfter, notBefore: 0, again: false, timer: undefined }).current
+  Object.assign(asked, { path, query, key, restAfter })
 
   const read = useCallback(() => {
-    const { path: now, query: given, key: mine } = asked.current
-    asked.current.waiting = undefined
-    asked.current.at = performance.now()
+    const { path: now, query: given, key: mine } = asked
     if (now === null) return
-    get<T>(now, given).then(
-      (data) => {
-        if (asked.current.key === mine) setState({ key: mine, data, error: null })
-      },
-      (thrown: unknown) => {
-        if (asked.current.key !== mine || !(thrown instanceof ApiError)) return
-        if (thrown.status === 401) isLocked.value = true
-        setState((before) => ({ key: mine, data: before.key === mine ? before.data : null, error: thrown }))
-      },
-    )
+    clearTimeout(asked.timer)
+    asked.timer = undefined
+    const began = performance.now()
+    Object.assign(asked, { again: false, notBefore: Number.POSITIVE_INFINITY })
+    get<T>(now, given)
+      .then(
+        (data) => {
+          if (asked.key === mine) setState({ key: mine, data, error: null })
+        },
+        (thrown: unknown) => {
+          if (asked.key !== mine || !(thrown instanceof ApiError)) return
+          if (thrown.status === 401) isLocked.value = true
+          setState((before) => ({ key: mine, data: before.key === mine ? before.data : null, error: thrown }))
+        },
+      )
+      .finally(() => {
+        if (asked.key !== mine) return
+        const ended = performance.now()
+        asked.notBefore = ended + Math.max(REST, asked.restAfter * (ended - began))
+        if (asked.again) readSoon()
+      })
   }, [])
 
   const readSoon = useCallback(() => {
-    if (asked.current.waiting !== undefined) return
-    const rest = Math.max(0, asked.current.at + REST - performance.now())
-    asked.current.waiting = setTimeout(read, rest) as unknown as number
+    asked.again = true
+    // It will be noticed when the answer is there, or the reading that waits comes after it.
+    if (asked.notBefore === Number.POSITIVE_INFINITY || asked.timer !== undefined) return
+    asked.timer = setTimeout(read, Math.max(0, asked.notBefore - performance.now()))
   }, [])
 
   useEffect(() => {
     read()
-    return () => clearTimeout(asked.current.waiting)
+    return () => {
+      clearTimeout(asked.timer)
+      asked.timer = undefined
+    }
   }, [key])
+
+  useEffect(
+    () => () => {
+      // Nobody is there for an answer that is still on its way.
+      asked.key = null
+    },
+    [],
+  )
 
   useEffect(() => {
     if (follow === undefined) return

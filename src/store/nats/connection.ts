@@ -16,6 +16,7 @@ export interface NatsConnectionOptions {
 
 export interface Place {
   readonly servers: readonly string[]
+  readonly isEncrypted: boolean
   readonly bucket: string
   readonly user: string | undefined
   readonly password: string | undefined
@@ -55,7 +56,8 @@ export const placeOf = (url: string): Place => {
   if (replicas !== null && !/^[1-5]$/.test(replicas))
     return refuse(address, `asks for ${replicas} replicas, not 1 to 5`)
   return {
-    servers: hosts!.split(',').map((host) => `${scheme}://${host}`),
+    servers: hosts!.split(','),
+    isEncrypted: scheme === 'tls',
     bucket: bucket!,
     user: user || undefined,
     password,
@@ -89,7 +91,7 @@ const checkVersion = (nc: NatsConnection, address: string): void => {
 
 export const connectTo = async (place: Place, options: NatsConnectionOptions): Promise<Connected> => {
   const { transport, jetstream } = await loadDriver()
-  const { credentials, tls, token } = options
+  const { credentials, token, tls = place.isEncrypted ? {} : undefined } = options
   const user = options.user ?? place.user
   const password = options.password ?? place.password
   const settings: ConnectionOptions = {

@@ -112,8 +112,12 @@ export const durabilityOf = async (
       isStrong: false,
       why: `${replicas === 1 ? 'one replica' : `${replicas} replicas`}, and without ?monitor=http://host:8222 nobody can say whether the server has sync_interval: always`,
     }
-  const { jetstream } = (await (await fetch(`${monitor}/varz`)).json()) as Varz
-  return jetstream?.config?.sync_always
+  const varz = await fetch(`${monitor}/varz`).then(
+    (answer) => answer.json() as Promise<Varz>,
+    () => null,
+  )
+  if (varz === null) return { isStrong: false, why: `one replica, and ${monitor} does not answer` }
+  return varz.jetstream?.config?.sync_always
     ? { isStrong: true, why: 'sync_interval: always' }
     : { isStrong: false, why: 'one replica without sync_interval: always' }
 }

@@ -17,6 +17,8 @@ interface Parts {
   readonly contact: Contact
 }
 
+/** Of those whose time has come: as many are rung for in one look. */
+const MOST_TURNS = 500
 /** How long a task that waits although its bell was handed out is left to whoever has it. */
 const PATIENCE = 5_000
 
@@ -47,7 +49,9 @@ export class BellSurveyor implements SurveysHints {
     const found = new Found(now)
     const later = await this.#later.look(queue, now)
     if (later.next !== null) found.later(later.next)
-    await Promise.all(later.due.filter(({ what }) => what === 'turn').map((turn) => this.#ring(turn)))
+    const turns = later.due.filter(({ what }) => what === 'turn')
+    await Promise.all(turns.slice(0, MOST_TURNS).map((turn) => this.#ring(turn)))
+    if (turns.length > MOST_TURNS) found.later(now)
     for (const { what, hint } of later.due) if (what === 'expiry') this.#expired(hintOf(hint), found)
     for (const [key, until] of this.#memory.leased(prefix)) {
       if (until > now) found.later(until)

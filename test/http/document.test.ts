@@ -243,3 +243,39 @@ it('viewers share one follower, and see what other processes do', async () => {
   expect(followers).toBe(1)
   leave.abort()
 })
+
+it('mounts below a path of the caller’s choice', async () => {
+  const { call } = await openDoor({ basePath: '/queue' })
+  expect((await call('GET', `/queue${API}/stats`)).status).toBe(200)
+  expect((await call('GET', '/queue/openapi.json')).body.servers).toEqual([{ url: `/queue${API}` }])
+  expect((await call('GET', `/queue/login?token=${TOKEN}`)).headers.get('location')).toBe('/queue/')
+  expect((await call('GET', `${API}/stats`)).status).toBe(404)
+  expect((await call('DELETE', `/queue${API}/tasks`)).status).toBe(405)
+})
+
+it('nothing is followed or counted while nobody looks', async () => {
+  const { client, fetch } = await openDoor()
+  let following = 0
+  const { changes } = client
+  client.changes = (options) => {
+    following++
+    options?.signal?.addEventListener('abort', () => following--)
+    return changes.call(client, options)
+  }
+  const open = async (): Promise<() => void> => {
+    const leave = new AbortController()
+    const request = requestOf('GET', `${API}/changes`, undefined, { authorization: `Bearer ${TOKEN}` })
+    await fetch(new Request(request, { signal: leave.signal }))
+    return () => leave.abort()
+  }
+  expect(following).toBe(0)
+  const [first, second] = [await open(), await open()]
+  expect(following).toBe(1)
+  first()
+  expect(following).toBe(1)
+  second()
+  expect(following).toBe(0)
+  const third = await open()
+  expect(following).toBe(1)
+  third()
+})

@@ -110,6 +110,28 @@ describe('claiming by id', () => {
     expect((await client.claimNext({ workerId: 'me' }))?.task.id).toBe(other.id)
     await refuses('INVALID_WORKER_ID')(client.claimNext({ workerId: '' }))
   })
+
+  it('claimMany gives as many as are due, up to the limit, each under a token that tells nothing of the others', async () => {
+    const { client } = await begin()
+    const tasks = await Promise.all([1, 2, 3].map((input) => client.submit('a', input)))
+    const leases = await client.claimMany({ workerId: 'me', limit: 2 })
+    expect(leases.map(({ task }) => task.id)).toEqual(tasks.slice(0, 2).map(({ id }) => id))
+    const last = await client.claimMany({ workerId: 'me', limit: 10 })
+    expect(last.map(({ task }) => task.id)).toEqual([tasks[2]!.id])
+    expect(last[0]!.token!.slice(0, 10)).not.toBe(leases[0]!.token!.slice(0, 10))
+    expect(await client.claimMany({ workerId: 'me', limit: 1 })).toEqual([])
+    await Promise.all([...leases, ...last].map((lease) => lease.complete()))
+    for (const limit of [0, 1_001, 1.5]) await refuses('INVALID_OPTION')(client.claimMany({ workerId: 'me', limit }))
+  })
+
+  it('a pause by another process is seen within 5 s by who claims all the time', async () => {
+    const { client, another, clock } = await begin()
+    await client.submitMany([1, 2, 3].map((input) => ({ type: 'a', input })))
+    expect(await client.claimNext({ workerId: 'me' })).not.toBeNull()
+    await (await another()).queue('default').pause()
+    await clock.advance(5_000)
+    expect(await client.claimNext({ workerId: 'me' })).toBeNull()
+  })
 })
 
 describe('a loop of one’s own', () => {

@@ -217,6 +217,31 @@ describe.skipIf(!hasBrowser)('through the dashboard', () => {
     expect((await stage.client.list()).tasks).toMatchObject([{ type: 'report', scheduleId: 'nightly' }])
   })
 
+  test('a slow answer is waited for, however much happens meanwhile; then the list is read once more', async () => {
+    const held = gate()
+    let readings = 0
+    const page = await stage.open('#/queues')
+    await page.locator('.connection[data-state=live]').waitFor()
+    await page.route(/api\/v1\/tasks\?/, async (route) => {
+      readings++
+      await held.opened
+      await route.continue()
+    })
+    await page.getByRole('navigation').getByRole('link', { name: 'Tasks' }).click()
+    await expect.poll(() => readings).toBe(1)
+    const worker = stage.client.worker().handle('charge', () => {
+      throw new PermanentError('declined')
+    })
+    await stage.client.submitMany([1, 2, 3].map((input) => ({ type: 'charge', input })))
+    await worker.drain()
+    // The count in the rail comes after the moves were told.
+    await page.locator('nav .count').getByText('3').waitFor()
+    expect(readings).toBe(1)
+    held.open()
+    await expect.poll(() => page.locator('[data-task] [data-view=dead]').count()).toBe(3)
+    expect(readings).toBeLessThanOrEqual(2)
+  })
+
   test('a worker is listed while it lives', async () => {
     const worker = stage.client.worker({ id: 'worker-7', queues: ['mail'], concurrency: 3 }).handle('greet', () => null)
     const running = worker.run()

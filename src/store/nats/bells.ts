@@ -4,7 +4,7 @@
  */
 import type { Connected } from './connection.ts'
 import { Kinds } from './kinds.ts'
-import { type Pulled, pull } from './pull.ts'
+import { pull } from './pull.ts'
 import { type Kind, kindKey, kindOf, type Subjects } from './subjects.ts'
 
 /** A bell in our hands. */
@@ -25,7 +25,7 @@ const EMPTY_FOR = 200
 /** A bell may be heard before its task is written: that takes moments. */
 const FIRST_AGAIN = 5
 const LAST_AGAIN = 2_000
-const JUST_NOW = 50
+const JUST_NOW = 200
 const NANOSECONDS = 1_000_000
 const HOUR = 3_600_000
 
@@ -37,17 +37,14 @@ export class Bells {
   readonly #consumers = new Map<string, Promise<string>>()
   /** Monotonic: nothing was there then. */
   readonly #empty = new Map<string, number>()
-  /** Monotonic: when the last bell was rung that nobody here has taken since. */
+  /** Monotonic: when we last rang a bell and have taken none since. */
   readonly #rungAt = new Map<string, number>()
   readonly #saying: NodeJS.Timeout
 
   constructor(connected: Connected, subjects: Subjects) {
     this.#connected = connected
     this.#subjects = subjects
-    this.kinds = new Kinds(connected, subjects, (kind) => {
-      this.#empty.delete(kindKey(kind))
-      this.#rungAt.set(kindKey(kind), performance.now())
-    })
+    this.kinds = new Kinds(connected, subjects, (kind) => this.#empty.delete(kindKey(kind)))
     this.#saying = setInterval(() => this.#sayWhatWeHave(), SAY_EVERY).unref()
   }
 
@@ -56,6 +53,7 @@ export class Bells {
     const kind = kindOf(hint)
     await this.kinds.add(kind)
     await this.#connected.js.publish(this.#subjects.bell(hint), '', once ? { msgID: hint } : {})
+    this.#rungAt.set(kindKey(kind), performance.now())
     this.kinds.rang(kind)
   }
 
@@ -64,10 +62,12 @@ export class Bells {
     const name = kindKey(kind)
     const now = performance.now()
     if (now - (this.#empty.get(name) ?? Number.NEGATIVE_INFINITY) < EMPTY_FOR) return { hints: [], isFull: false }
-    const { messages, isGone } = await this.#pull(kind, most)
+    const consumer = await this.#consumerOf(kind)
+    const { messages, isGone } = await pull(this.#connected.nc, this.#subjects.bells, consumer, most)
     if (isGone) this.#consumers.delete(name)
+    if (messages.length > 0) this.#rungAt.delete(name)
     const isFull = messages.length === most
-    if (!isFull && !isGone) this.#empty.set(name, now)
+    if (!isFull && !isGone && !this.areJustRung([kind])) this.#empty.set(name, now)
     const hints = messages.map((message) => {
       const hint = this.#subjects.hintOfBell(message.subject)
       this.#hold(hint, message.reply!)
@@ -76,16 +76,10 @@ export class Bells {
     return { hints, isFull }
   }
 
-  /** A bell that was rung this moment may not have come to the consumer's ears yet. */
-  async #pull(kind: Kind, most: number): Promise<Pulled> {
-    const consumer = await this.#consumerOf(kind)
-    const rungAt = this.#rungAt.get(kindKey(kind)) ?? Number.NEGATIVE_INFINITY
-    for (let wait = FIRST_AGAIN; ; wait *= 2) {
-      const pulled = await pull(this.#connected.nc, this.#subjects.bells, consumer, most)
-      if (pulled.messages.length > 0) this.#rungAt.delete(kindKey(kind))
-      if (pulled.messages.length > 0 || performance.now() - rungAt > JUST_NOW) return pulled
-      await new Promise((later) => setTimeout(later, wait))
-    }
+  /** A bell of ours that was rung this moment may not have come to the consumer's ears yet: asking again is worth while. */
+  areJustRung(kinds: readonly Kind[]): boolean {
+    const now = performance.now()
+    return kinds.some((kind) => now - (this.#rungAt.get(kindKey(kind)) ?? Number.NEGATIVE_INFINITY) < JUST_NOW)
   }
 
   #hold(hint: string, reply: string): void {

@@ -19,6 +19,8 @@ interface Parts {
 
 /** Of those whose time has come: as many are rung for in one look. */
 const MOST_TURNS = 500
+/** Before asking again for a bell that was rung this moment. */
+const FIRST_WAIT = 2
 /** How long a task that waits although its bell was handed out is left to whoever has it. */
 const PATIENCE = 5_000
 
@@ -85,7 +87,9 @@ export class BellSurveyor implements SurveysHints {
   }
 
   #offer(hint: Hint, found: Found): void {
-    const againAt = hint.at > found.now ? null : this.#bells.offer(hint.key)
+    // Only what was ahead of its task is offered less and less often.
+    const isAhead = this.#memory.get(hint.key)?.task === 'behind'
+    const againAt = isAhead && hint.at <= found.now ? this.#bells.offer(hint.key) : null
     if (hint.at > found.now) found.later(hint.at)
     else if (againAt === null) found.ready.push(hint)
     else found.later(found.now + Math.max(1, Math.ceil(againAt - performance.now())))
@@ -100,7 +104,7 @@ export class BellSurveyor implements SurveysHints {
       if (room <= 0) return found.later(found.now)
       const group = kinds.filter((kind) => Number(kind.priority) === priority)
       await this.#findStrays(group, found)
-      const taken = await Promise.all(group.map((kind) => this.#bells.take(kind, room)))
+      const taken = await this.#takeOf(group, room)
       if (taken.some(({ isFull }) => isFull)) found.later(found.now)
       const hints = taken.flatMap((one) => one.hints).map(hintOf)
       for (const hint of hints.sort((a, b) => a.at - b.at || (a.id < b.id ? -1 : 1))) {
@@ -110,6 +114,14 @@ export class BellSurveyor implements SurveysHints {
         if (found.ready.length < want.limit) this.#offer(hint, found)
         else this.#bells.giveBack(hint.key)
       }
+    }
+  }
+
+  async #takeOf(kinds: readonly Kind[], most: number) {
+    for (let wait = FIRST_WAIT; ; wait *= 2) {
+      const taken = await Promise.all(kinds.map((kind) => this.#bells.take(kind, most)))
+      if (taken.some(({ hints }) => hints.length > 0) || !this.#bells.areJustRung(kinds)) return taken
+      await new Promise((later) => setTimeout(later, wait))
     }
   }
 

@@ -167,6 +167,7 @@ export class Bells {
 
   close(): void {
     clearInterval(this.#saying)
+    this.#held.clear()
     this.kinds.close()
   }
 }

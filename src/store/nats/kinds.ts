@@ -101,7 +101,11 @@ export class Kinds {
       this.#queue(kind.queue).kinds.set(kindKey(kind), kind)
       this.#rings(kind)
     }
-    const queues = [...new Set(kinds.map(({ queue }) => queue))]
+    this.wake([...new Set(kinds.map(({ queue }) => queue))])
+  }
+
+  /** Looking is worth while, here. */
+  wake(queues: readonly string[]): void {
     for (const listener of this.#listeners) listener(queues)
   }
 

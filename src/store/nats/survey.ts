@@ -21,6 +21,9 @@ interface Parts {
 const MOST_TURNS = 500
 /** Before asking again for a bell that was rung this moment. */
 const FIRST_WAIT = 2
+/** After what time to look again for tasks that were not there yet; each time twice as long. */
+const FIRST_AGAIN = 10
+const LAST_AGAIN = 2_000
 /** How long a task that waits although its bell was handed out is left to whoever has it. */
 const PATIENCE = 5_000
 
@@ -107,6 +110,7 @@ export class BellSurveyor implements SurveysHints {
       const taken = await this.#takeOf(group, room)
       if (taken.some(({ isFull }) => isFull)) found.later(found.now)
       const hints = taken.flatMap((one) => one.hints).map(hintOf)
+      if (hints.length > 0) this.#againSoon(queue, hints)
       for (const hint of hints.sort((a, b) => a.at - b.at || (a.id < b.id ? -1 : 1))) {
         const known = this.#memory.get(hint.key)
         // Handed out once more, though it is at work: now it is ours to watch.
@@ -115,6 +119,16 @@ export class BellSurveyor implements SurveysHints {
         else this.#bells.giveBack(hint.key)
       }
     }
+  }
+
+  /** A bell may be heard before its task is written: then the next look is soon, not when another one rings. */
+  #againSoon(queue: string, hints: readonly Hint[], wait = FIRST_AGAIN): void {
+    setTimeout(() => {
+      const ahead = hints.filter(({ key }) => this.#bells.isHeld(key) && this.#memory.get(key)?.task === 'behind')
+      if (ahead.length === 0) return
+      this.#bells.kinds.wake([queue])
+      this.#againSoon(queue, ahead, Math.min(LAST_AGAIN, wait * 2))
+    }, wait).unref()
   }
 
   async #takeOf(kinds: readonly Kind[], most: number) {

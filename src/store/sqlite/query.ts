@@ -37,13 +37,15 @@ const CHANGED =
   ` union all select id from holdfast_task where status = 'running' and updated_at > ?1` +
   ` union all select id from holdfast_task where id >= ?2 and revision = 1 and updated_at > ?1)`
 
+const RUNNING = `status = 'running'`
+
 /**
  * Rare statuses have an index of their own, running tasks are few, and so is what has changed lately: these are found
  * without a walk. null: walk.
  */
 const direct = ({ views = [], workerId, updatedAfter }: Query, now: Instant): Condition | null => {
   if (workerId !== undefined || (views.length > 0 && views.every(({ status }) => status === 'running')))
-    return { sql: `status = 'running'`, values: [] }
+    return { sql: RUNNING, values: [] }
   if (views.length > 0 && views.every(({ status }) => !COMMON.has(status))) return { sql: SPARSE, values: [] }
   if (updatedAfter === undefined || updatedAfter < now - LATELY) return null
   return { sql: CHANGED, values: [updatedAfter, firstIdAt(updatedAfter)] }
@@ -57,6 +59,7 @@ export interface Step {
 
 /** At most `limit` matching rows after `after`, having passed at most STEP. */
 export const listStep = (db: DatabaseSync, query: Query, { order, limit, after }: Page, now: Instant): Step => {
+  if (query.views?.every(({ status }) => countOf(db, query.queue, status) === 0)) return { rows: [], after: null }
   const { sql, values } = condition(query, now)
   const sign = order === 'oldest' ? '>' : '<'
   const direction = order === 'oldest' ? 'asc' : 'desc'
@@ -64,9 +67,11 @@ export const listStep = (db: DatabaseSync, query: Query, { order, limit, after }
   const from: Cell[] = after === undefined ? [] : [after]
   const few = direct(query, now)
   if (few !== null) {
+    // unary plus, where they are few: found by their own index and then sorted, or the planner walks all tasks along id.
+    const id = few.sql === RUNNING ? '+id' : 'id'
     const rows = prepared(
       db,
-      `select ${COLUMNS} from holdfast_task where ${few.sql} and ${sql}${beyond} order by id ${direction} limit ?`,
+      `select ${COLUMNS} from holdfast_task where ${few.sql} and ${sql}${beyond.replace('id', id)} order by ${id} ${direction} limit ?`,
     ).all(...few.values, ...values, ...from, limit) as unknown as Row[]
     return { rows, after: null }
   }

@@ -20,6 +20,8 @@ interface Room {
 const CORE = /^src\/core\//
 /** The contract, and what stores share that follows from it alone. */
 const CONTRACT = /^src\/store\/(store|matching|lease-keeper|lease-board|packed-leases)\.ts$/
+/** Both ends of a keeper's thread, for every store that renews over a connection. */
+const THREADED = /^src\/store\/threaded-keeper\.ts$/
 const KV = /^src\/store\/kv\//
 const RUNTIME = /^src\/runtime\//
 /** What all stores that speak SQL share: rows and conditions. */
@@ -43,9 +45,16 @@ const ROOMS: readonly Room[] = [
     why: 'the contract is made of core types and nothing else',
   },
   {
+    name: 'keepers on threads',
+    has: within(THREADED),
+    may: [CORE, CONTRACT],
+    packages: ['node:process', 'node:worker_threads'],
+    why: 'a keeper on a thread follows from the contract, and must not know whose leases it keeps',
+  },
+  {
     name: 'a store',
     has: (path) => storeOf(path) !== undefined,
-    may: [CORE, CONTRACT],
+    may: [CORE, CONTRACT, THREADED],
     why: 'a store keeps tasks and decides nothing: it must not know workers, or another store',
   },
   {

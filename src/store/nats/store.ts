@@ -5,6 +5,7 @@ import type { Instant } from '../../core/task.ts'
 import { unescaped } from '../kv/names.ts'
 import { KvStore } from '../kv/store.ts'
 import type { Inserted, Insertion, InsertOptions, Look, Want } from '../store.ts'
+import { startKeeper } from '../threaded-keeper.ts'
 import { Bells } from './bells.ts'
 import { NatsBucket } from './bucket.ts'
 import { ServerClock } from './clock.ts'
@@ -13,7 +14,7 @@ import { Contact } from './contact.ts'
 import { asHoldfastError } from './errors.ts'
 import { examine } from './examine.ts'
 import { IdentityGuard } from './identity.ts'
-import { type KeeperPlace, startKeeper } from './keeper.ts'
+import type { KeeperPlace } from './keeper.ts'
 import { LaterHints } from './later.ts'
 import { Strays } from './strays.ts'
 import { durabilityOf, prepareStreams } from './streams.ts'
@@ -100,7 +101,7 @@ export class NatsStore extends KvStore {
     super(new NatsBucket(connected, subjects, parts.address, { bells, later, clock, contact, guard }), {
       capabilities: ['durable'],
       leaseTtl: LEASE_TTL,
-      keeper: (own) => startKeeper(parts.keeperPlace, own),
+      keeper: (own) => startKeeper({ beside: import.meta.url, name: 'holdfast-nats', place: parts.keeperPlace }, own),
       examine: () => contact.run(() => examine(connected, subjects, parts.monitor)),
       surveyor: (memory, isTaken) => new BellSurveyor({ bells, later, strays, contact }, memory, isTaken),
     })

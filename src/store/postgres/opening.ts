@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { ClientConfig, Pool } from 'pg'
 import { parseDuration } from '../../core/durations.ts'
 import { HoldfastError } from '../../core/errors.ts'
+import { isPortable } from '../threaded-keeper.ts'
 import { type Connections, type Manners, withoutSecrets } from './connection.ts'
 import { migrate, readMeta, SCHEMA_VERSION, schemaVersion } from './schema.ts'
 import type { PostgresOptions } from './store.ts'
@@ -44,15 +45,6 @@ const placeOfPool = ({ options }: Pool): Place => {
       ? `postgres://${host ?? 'localhost'}:${port ?? 5432}/${database ?? ''}`
       : withoutSecrets(connectionString)
   return { config, portable: isPortable(config) ? config : null, address }
-}
-
-const isPortable = (config: ClientConfig): boolean => {
-  try {
-    structuredClone(config)
-    return true
-  } catch {
-    return false
-  }
 }
 
 const CONNECT_DEADLINE = 5_000

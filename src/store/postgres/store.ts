@@ -27,6 +27,7 @@ import type {
   Store,
   Want,
 } from '../store.ts'
+import { startKeeper } from '../threaded-keeper.ts'
 import { CLOCK, type ClaimStatements, claimStatements, claimValues } from './claim.ts'
 import { Committer } from './commit.ts'
 import { Connections, connectionConfig, type Executor, type Manners, type Value } from './connection.ts'
@@ -35,7 +36,7 @@ import { asHoldfastError } from './errors.ts'
 import { examine } from './examine.ts'
 import { IdentityGuard } from './identity.ts'
 import { insertKeyed, insertKeyless, insertWithCare } from './insert.ts'
-import { startKeeper } from './keeper.ts'
+import type { KeeperPlace } from './keeper.ts'
 import { checkSettings, mannersOf, type Place, placeOf, prepareSchema, schemaOf } from './opening.ts'
 import { postgresOrphans } from './orphans.ts'
 import { countTasks, findKeys, getTasks, listTasks } from './query.ts'
@@ -130,7 +131,11 @@ class PostgresStore implements Store {
     this.documents = postgresDocuments(connections, schema)
     this.orphans = postgresOrphans(connections, schema)
     const { portable } = place
-    if (portable !== null) this.keeper = (keeper) => startKeeper({ config: portable, schema, manners }, keeper)
+    if (portable !== null) {
+      const keeperPlace: KeeperPlace = { config: portable, schema, manners }
+      const thread = { beside: import.meta.url, name: 'holdfast-postgres', place: keeperPlace }
+      this.keeper = (own) => startKeeper(thread, own)
+    }
     this.#wake = new Wake(
       connections,
       `holdfast_${schema.replaceAll('"', '')}`,

@@ -1,19 +1,16 @@
 /** The keeper's thread: one connection, opened when the first lease is held, opened anew when it breaks. */
-import { hrtime } from 'node:process'
-import { parentPort, workerData } from 'node:worker_threads'
 import type { Client } from 'pg'
-import { LeaseBoard } from '../lease-board.ts'
-import { LeaseKeeper } from '../lease-keeper.ts'
 import type { Renewal, Renewed } from '../store.ts'
+import { keeperTold, keepOnThread } from '../threaded-keeper.ts'
 import { connectionConfig, executorOf, loadDriver, type Manners, prepareSession } from './connection.ts'
-import type { FromKeeper, KeeperThreadData, ToKeeper } from './keeper.ts'
+import type { KeeperPlace } from './keeper.ts'
 import { renewLeases } from './renew.ts'
 
-const { config, schema, board, leaseTtl, every, manners: usual } = workerData as KeeperThreadData
+const { place, every } = keeperTold<KeeperPlace>()
+const { config, schema, manners: usual } = place
 /** A round that is not over when the next one is due has failed: better a new connection than a lost lease. */
 const deadline = Math.max(500, Math.min(every, usual.deadlines.query))
 const manners: Manners = { ...usual, deadlines: { connect: deadline, query: deadline } }
-const port = parentPort!
 let connected: Promise<Client> | null = null
 // Loading it takes longer than connecting.
 loadDriver().catch(() => {})
@@ -57,32 +54,8 @@ const renew = async (renewals: readonly Renewal[]): Promise<readonly Renewed[]> 
   }
 }
 
-const keeper = new LeaseKeeper(
-  {
-    board: new LeaseBoard(board),
-    leaseTtl,
-    every,
-    report: (results, renewedAt) => port.postMessage({ results, renewedAt } satisfies FromKeeper),
-  },
-  {
-    renew,
-    mono: () => Number(hrtime.bigint()) / 1e6,
-    after: (delay, tick) => {
-      const timer = setTimeout(tick, delay)
-      return () => clearTimeout(timer)
-    },
-  },
-)
-
-port.on('message', (message: ToKeeper) => {
-  if (message.kind === 'hold') {
-    // Now, so that the first round, a third of the lease from here, does not have to wait for it.
-    connect().catch(() => {})
-    keeper.holdPacked(message.leases)
-  } else if (message.kind === 'progress') keeper.progress(message.slot, message.progress)
-  else {
-    keeper.close()
-    port.close()
-    connected?.then((client) => client.end()).catch(() => {})
-  }
+keepOnThread({
+  renew,
+  prepare: () => void connect().catch(() => {}),
+  close: () => void connected?.then((client) => client.end()).catch(() => {}),
 })

@@ -5,11 +5,12 @@ import { HoldfastError, isHoldfastError } from '../../core/errors.ts'
 import { SteadyKeyValue } from '../kv/steady.ts'
 import { KvStore } from '../kv/store.ts'
 import type { KeeperOptions, Store } from '../store.ts'
+import { isPortable, startKeeper } from '../threaded-keeper.ts'
 import { parseAddress, type S3Place } from './address.ts'
 import { loadDriver, type RequestKind } from './client.ts'
 import { examine } from './examine.ts'
 import { checkIdentity, openIdentity } from './identity.ts'
-import { isPortable, startKeeper } from './keeper.ts'
+import type { KeeperPlace } from './keeper.ts'
 import { S3KeyValue } from './key-value.ts'
 import { proveConditions } from './proof.ts'
 
@@ -55,13 +56,14 @@ export const openS3 = async (url: string, options: S3Options = {}): Promise<Stor
     await prove(kv, place)
     const identity = await openIdentity(steady, { create, ...(onCreated === undefined ? null : { onCreated }) })
     const { etagsAreBare } = kv
-    const portable = { place, credentials, requestTimeout, etagsAreBare }
+    const told: KeeperPlace = { place, credentials, requestTimeout, etagsAreBare }
+    const thread = { beside: import.meta.url, name: 'holdfast-s3', place: told, isLate: true }
     return new KvStore(kv, {
       capabilities: ['durable'],
       leaseTtl: LEASE_TTL,
       checkIdentity: () => checkIdentity(steady, identity),
       examine: () => examine(driver, kv, place),
-      ...(isPortable(portable) ? { keeper: (own: KeeperOptions) => startKeeper(portable, own) } : null),
+      ...(isPortable(told) ? { keeper: (own: KeeperOptions) => startKeeper(thread, own) } : null),
     })
   } catch (error) {
     await kv.close()

@@ -50,6 +50,10 @@ export const copyOf = ({ mark: _, ...task }: TaskRecord): TaskRecord => task
 export const keyOf = (task: TaskRecord, key: KeyRecord | null, now: Instant): KeyRecord | null =>
   key !== null && key.key === task.idempotencyKey && key.taskId === task.id && keyIsLive(key, true, now) ? key : null
 
+/** Whether the task that the other store has under the same key is the same work: waiting here and there, it would be done twice. */
+export const isRepeated = ({ status }: TaskRecord, key: KeyRecord | undefined, there: KeyRecord): boolean =>
+  status === 'pending' && there.hash === key?.hash
+
 /**
  * What a task under the same id on the other store is to the one here:
  * - `same`: the copy, as it was made. `ahead`: the copy, and it has been moved there since.

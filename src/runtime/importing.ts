@@ -1,6 +1,7 @@
 /** Lines of an export into a store. Read twice: nothing is written before the whole file has been found to be sound. */
 import { HoldfastError } from '../core/errors.ts'
 import { keyIsLive } from '../core/idempotency.ts'
+import { isRepeated } from '../core/moving.ts'
 import { type ExportCounts, type ExportLine, landed, readLine } from '../core/portable.ts'
 import { isDeleted, type ScheduleRecord } from '../core/schedule.ts'
 import type { Insertion } from '../store/store.ts'
@@ -150,9 +151,7 @@ class Import {
       if (outcome.outcome === 'created')
         this.#count(task.history.at(-1)?.reason, key !== undefined || task.idempotencyKey === null)
       else if (outcome.task?.id === task.id) this.#report.there++
-      // The same work is waiting here, or was done: one more would be one too many.
-      else if (outcome.outcome === 'existing' && task.status === 'pending' && outcome.key.hash === key?.hash)
-        this.#report.deduplicated++
+      else if (outcome.outcome === 'existing' && isRepeated(task, key, outcome.key)) this.#report.deduplicated++
       else keyless.push({ task })
     }
     if (keyless.length > 0) await this.#insert(keyless)

@@ -3,7 +3,7 @@
  * which the copy was made. One that was moved meanwhile keeps its place: its copy is taken back, and the next pass tries again.
  */
 import { isContactLost } from '../core/errors.ts'
-import { copyOf, depart, hasDeparted, keyOf, kinship, readiness } from '../core/moving.ts'
+import { copyOf, depart, hasDeparted, isRepeated, keyOf, kinship, readiness } from '../core/moving.ts'
 import { isTerminal, type TaskRecord } from '../core/task.ts'
 import type { Committed, Inserted, Insertion } from '../store/store.ts'
 import { newOp, type Session } from './session.ts'
@@ -100,8 +100,8 @@ export class MoveBatch {
         if (retry === 'copied') copied.push(task)
         else if (retry === 'again') again.push(insertion)
       } else if (outcome.outcome === 'existing') {
-        // Waiting here and there, the same work would be done twice; what has ended here is kept as a record.
-        if (task.status === 'pending' && outcome.key.hash === insertion.key?.hash) {
+        // What has ended here is kept as a record.
+        if (isRepeated(task, insertion.key, outcome.key)) {
           this.#represented.add(task.id)
           copied.push(task)
         } else {

@@ -4,10 +4,10 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Client, connect, type Duration, silentLogger, type Task } from '../../src/index.ts'
-import type { TaskRecord } from '../../src/store/store.ts'
 import { openAt } from './address.ts'
 import type { Death, MoverPlan } from './children/mover.ts'
 import { Child, folder, pause, start, until } from './processes.ts'
+import { readRecords } from './runs.ts'
 import type { Chance } from './seed.ts'
 import { readWitnesses, type WitnessLine } from './witness.ts'
 
@@ -171,7 +171,7 @@ const furnish = async (client: Client, count: number, backoff: Duration) => {
 type Witnesses = { readonly from: readonly WitnessLine[]; readonly to: readonly WitnessLine[] }
 
 const wrongTasks = async (from: string, to: string, ids: readonly string[], witness: Witnesses): Promise<string[]> => {
-  const [left, arrived] = await Promise.all([recordsOf(from, ids), recordsOf(to, ids)])
+  const [left, arrived] = await Promise.all([readRecords(from, ids), readRecords(to, ids)])
   const ran = {
     from: Map.groupBy(witness.from, ({ task }) => task),
     to: Map.groupBy(witness.to, ({ task }) => task),
@@ -190,17 +190,6 @@ const wrongTasks = async (from: string, to: string, ids: readonly string[], witn
     else if (JSON.parse(there.output!).fence !== there.attempts) wrong.push(`task ${id} has the output of another run`)
     return wrong
   })
-}
-
-const recordsOf = async (address: string, ids: readonly string[]): Promise<readonly (TaskRecord | null)[]> => {
-  const store = await openAt(address, false)
-  try {
-    const records: (TaskRecord | null)[] = []
-    for (let i = 0; i < ids.length; i += 500) records.push(...(await store.get(ids.slice(i, i + 500))))
-    return records
-  } finally {
-    await store.close()
-  }
 }
 
 const wrongKeys = async (client: Client, keys: ReadonlyMap<string, string>): Promise<string[]> => {

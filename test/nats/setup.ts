@@ -1,5 +1,5 @@
 /** What the tests of NATS begin with: the server, or the reason why there is none, and a bucket of their own. */
-import { describe, onTestFinished, test } from 'vitest'
+import { describe, onTestFinished, type TestContext, test } from 'vitest'
 import { type Client, type ConnectOptions, connect, silentLogger } from '../../src/index.ts'
 import { serversOf } from '../servers/ask.ts'
 import { freshBucket, removeBucket } from '../servers/buckets.ts'
@@ -21,12 +21,12 @@ export interface Bench {
   connect(options?: ConnectOptions): Promise<Client>
 }
 
-/** A bucket that is gone when the test is over, and the clients that were opened on it. */
-export const begin = (url: string): Bench => {
+/** A bucket that is gone when the test is over, and the clients that were opened on it. Tests that run side by side say which they are. */
+export const begin = (url: string, own: Pick<TestContext, 'onTestFinished'> = { onTestFinished }): Bench => {
   const bucket = freshBucket()
   const address = `${url}/${bucket}`
   const clients: Client[] = []
-  onTestFinished(async () => {
+  own.onTestFinished(async () => {
     for (const client of clients) await client.close().catch(() => {})
     await removeBucket(url, bucket)
   })

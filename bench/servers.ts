@@ -1,5 +1,6 @@
 /** The servers of one run of the benchmark: the same for all systems, on loopback, removed after. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { debianPackages } from '../test/servers/debian-packages.ts'
 import { startPostgres } from '../test/servers/postgres.ts'
 import { ended, freePort, tied, untilSays } from '../test/servers/processes.ts'
 import { createDatabase } from './database.ts'
@@ -57,24 +58,42 @@ const postgresServer = async (): Promise<Servers> => {
   }
 }
 
-const redisServer = async (entrants: readonly Entrant[]): Promise<Servers> => {
+interface Redis {
+  readonly version: string
+  command(args: readonly string[]): [string, string[]]
+}
+
+/** The one on the PATH, or Debian's. */
+const findRedis = async (): Promise<Redis> => {
   const [, version] = /v=(\S+)/.exec(spawnSync(REDIS, ['--version'], { encoding: 'utf8' }).stdout ?? '') ?? []
-  if (version === undefined) {
+  if (version !== undefined) return { version, command: (args) => [REDIS, [...args]] }
+  const unpacked = await debianPackages('redis', {
+    suites: ['trixie', 'forky', 'sid'],
+    packages: ['redis-server', 'redis-tools'],
+    // The server is a link to the second, which does as its name says.
+    programs: [REDIS, 'redis-check-rdb'],
+    libraries: true,
+  })
+  return { version: unpacked.version, command: (args) => unpacked.command(REDIS, args) }
+}
+
+const redisServer = async (entrants: readonly Entrant[]): Promise<Servers> => {
+  let redis: Redis
+  try {
+    redis = await findRedis()
+  } catch (error) {
     const missing = entrants.filter(({ server }) => server === 'redis').map(({ name }) => name)
-    return {
-      ...NOTHING,
-      missing,
-      facts: [`${missing.join(', ')}: skipped, because there is no ${REDIS} on the PATH.`],
-    }
+    const facts = [`${missing.join(', ')}: skipped, because there is no ${REDIS}: ${(error as Error).message}.`]
+    return { ...NOTHING, missing, facts }
   }
   const port = await freePort()
   const options = ['--bind', '127.0.0.1', '--port', String(port), '--save', '', '--appendonly', 'no']
-  const child: ChildProcess = spawn(...tied(REDIS, options), { stdio: ['ignore', 'pipe', 'pipe'] })
+  const child: ChildProcess = spawn(...tied(...redis.command(options)), { stdio: ['ignore', 'pipe', 'pipe'] })
   await untilSays(child, /[Rr]eady to accept connections/)
   return {
     ...NOTHING,
     lend: (_, use) => use({ BENCH_REDIS_URL: `redis://127.0.0.1:${port}`, BENCH_REDIS_PID: String(child.pid) }),
-    facts: [`Redis ${version} without persistence: what it holds is gone when it stops.`],
+    facts: [`Redis ${redis.version} without persistence: what it holds is gone when it stops.`],
     async stop() {
       child.kill('SIGKILL')
       await ended(child)

@@ -3,7 +3,7 @@ import { jetstreamManager, type StreamConfig } from '@nats-io/jetstream'
 import { connect as connectNats } from '@nats-io/transport-node'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { connect, isHoldfastError, silentLogger } from '../../src/index.ts'
-import { openNats } from '../../src/store/nats/store.ts'
+import { NatsStore, openNats } from '../../src/store/nats/store.ts'
 import { until } from '../crash/processes.ts'
 import { freshBucket, removeBucket } from '../servers/buckets.ts'
 import { startNats } from '../servers/nats.ts'
@@ -89,14 +89,24 @@ onNats('a bucket', (url) => {
   })
 
   test('rings for the workers of another client', async () => {
-    const { connect } = begin(url)
-    const [one, two] = [await connect(), await connect()]
+    const bench = begin(url)
+    const producer = await bench.connect()
+    const store = await openNats(bench.address)
+    const lookedInVain = Promise.withResolvers<void>()
+    const { claim } = NatsStore.prototype
+    store.claim = async (want) => {
+      const look = await claim.call(store, want)
+      if (look.leased.length === 0) lookedInVain.resolve()
+      return look
+    }
+    const consumer = await connect(store, { logger: silentLogger })
+    onTestFinished(() => consumer.close())
     const ran = Promise.withResolvers<number>()
-    const worker = one.worker({ pollInterval: '10s' }).handle('a', () => ran.resolve(performance.now()))
-    void worker.run()
-    await until('it looks in vain', () => true)
+    const worker = consumer.worker({ pollInterval: '10s' }).handle('a', () => ran.resolve(performance.now()))
+    worker.start()
+    await lookedInVain.promise
     const before = performance.now()
-    await two.submit('a', null)
+    await producer.submit('a', null)
     expect((await ran.promise) - before).toBeLessThan(1_000)
     await worker.stop()
   })

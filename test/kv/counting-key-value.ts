@@ -4,6 +4,7 @@ import type { Entry, KeyValue, ListRange, Mark } from '../../src/store/kv/key-va
 export class CountingKeyValue implements KeyValue {
   readonly address: string
   readonly longText: number
+  readonly longestHint?: number
   readonly #kv: KeyValue
   #counts: Record<string, number> = {}
   readonly log: string[] = []
@@ -12,6 +13,7 @@ export class CountingKeyValue implements KeyValue {
     this.#kv = kv
     this.address = kv.address
     this.longText = kv.longText
+    if (kv.longestHint !== undefined) this.longestHint = kv.longestHint
   }
 
   /** Since it was last asked. */

@@ -10,6 +10,7 @@ export class Crashed extends Error {}
 export class FaultyKeyValue implements KeyValue {
   readonly address: string
   readonly longText: number
+  readonly longestHint?: number
   readonly #kv: KeyValue
   readonly #fault: Fault
   #left: number
@@ -22,6 +23,7 @@ export class FaultyKeyValue implements KeyValue {
     this.#left = at
     this.address = kv.address
     this.longText = kv.longText
+    if (kv.longestHint !== undefined) this.longestHint = kv.longestHint
   }
 
   /** Whether it ever came to that call. */

@@ -1,13 +1,16 @@
 /** What must hold of the keys at every moment, whoever died between which two writes. */
 import { isTerminal } from '../../src/core/task.ts'
 import { decodeTask } from '../../src/store/kv/bodies.ts'
-import { GRAVES, keyKey, parseHint, READY, TASKS } from '../../src/store/kv/names.ts'
+import { GRAVES, hintsIn, keyKey, parseHint, READY, TASKS } from '../../src/store/kv/names.ts'
 import type { KeyValueMap } from './memory-key-value.ts'
 
 /** One line for each violation. */
 export const violations = ({ entries }: KeyValueMap): string[] => {
   const broken: string[] = []
   const byKey = new Map<string, string[]>()
+  const hints = new Set(
+    [...entries.keys()].filter((key) => key.startsWith(READY)).flatMap((key) => hintsIn(key).map((one) => one.key)),
+  )
   for (const [key, { value }] of entries) {
     if (!key.startsWith(TASKS)) continue
     const body = decodeTask(key, value)
@@ -22,7 +25,7 @@ export const violations = ({ entries }: KeyValueMap): string[] => {
       continue
     }
     const wanted = Math.min(task.availableAt, task.expiresAt ?? task.availableAt)
-    if (hint === null || !entries.has(hint)) broken.push(`${task.id} is ${task.status} and nobody will find it`)
+    if (hint === null || !hints.has(hint)) broken.push(`${task.id} is ${task.status} and nobody will find it`)
     else if (parseHint(hint)!.at > wanted) broken.push(`${task.id} will be found too late`)
   }
   for (const [key, ids] of byKey) {

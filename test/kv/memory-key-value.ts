@@ -13,6 +13,7 @@ export class KeyValueMap {
 export class MemoryKeyValue implements KeyValue {
   readonly address = 'kv:'
   readonly longText: number
+  readonly longestHint = 1_000
   readonly #map: KeyValueMap
   readonly #wall: () => number
 

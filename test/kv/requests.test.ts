@@ -36,10 +36,45 @@ test('whoever submits and works in one process does not even read the task', asy
   kv.take()
   await client.submitMany(Array.from({ length: TASKS }, (_, i) => ({ type: 'a', input: i })))
   await clock.advance(100)
-  const { PUT, GET = 0 } = kv.take()
-  expect(PUT).toBe(4 * TASKS)
+  const { PUT, GET = 0, DELETE } = kv.take()
+  // Alike as they are, one hint does for all of them.
+  expect(PUT).toBe(3 * TASKS + 1)
   expect(GET).toBe(0)
+  expect(DELETE).toBe(1)
   await worker.stop()
+})
+
+test('a batch costs 3 PUT and a twentieth a task, 1 GET where another runs it, and a delete for 20', async () => {
+  const { clock, open } = begin()
+  const [producer, consumer] = [await open(), await open()]
+  const many = 10 * TASKS
+  const worker = consumer.client.worker({ concurrency: many }).handle('a', async () => null)
+  worker.start()
+  await producer.client.submit('a', 0)
+  await clock.advance(3_000)
+  for (const { kv } of [producer, consumer]) kv.take()
+  await producer.client.submitMany(Array.from({ length: many }, (_, i) => ({ type: 'a', input: i })))
+  expect(producer.kv.take()).toEqual({ PUT: many + many / 20 })
+  await clock.advance(2_500)
+  const { PUT, GET, DELETE } = consumer.kv.take()
+  expect((await producer.client.count({ status: 'completed' })).count).toBe(many + 1)
+  expect(PUT).toBeLessThanOrEqual(2 * many + 2)
+  expect(GET).toBeLessThanOrEqual(many + 2)
+  expect(DELETE).toBeLessThanOrEqual(many / 20)
+  await worker.stop()
+})
+
+test('a batch under keys costs 4 PUT and a twentieth a task, of which two are the claim and the end', async () => {
+  const { open } = begin()
+  const { client, kv } = await open()
+  await client.submit('a', 0, { idempotencyKey: 'key 3' })
+  kv.take()
+  const results = await client.submitMany(
+    Array.from({ length: TASKS }, (_, i) => ({ type: 'a', input: 0, idempotencyKey: `key ${i}` })),
+  )
+  expect(results.filter((result) => result.ok && result.task.deduplicated)).toHaveLength(1)
+  // For what stands there already: the try to make its key.
+  expect(kv.take()['PUT']).toBe(2 * (TASKS - 1) + 1 + 1)
 })
 
 test('an idle look is one list a queue, and everything else at most 6 requests a minute [U16]', async () => {

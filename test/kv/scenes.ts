@@ -61,6 +61,34 @@ export const scenes: readonly Scene[] = [
   { name: 'an insert', run: (store) => insertAll(store, { task: fresh(1) }, { task: fresh(2) }), tasks: [1, 2] },
   { name: 'an insert under a key', run: (store) => insertAll(store, withKey(1, 'k')), tasks: [1] },
   {
+    name: 'an insert of a batch, which shares its hint',
+    run: (store) => insertAll(store, ...[1, 2, 3, 4].map((n) => ({ task: fresh(n, n === 3 ? { input: LONG } : {}) }))),
+    tasks: [1, 2, 3, 4],
+  },
+  {
+    name: 'an insert of a batch under keys, one of which stands already',
+    before: (store) => insertAll(store, withKey(1, 'k')),
+    run: (store) => insertAll(store, withKey(2, 'a'), withKey(3, 'b'), withKey(4, 'k'), withKey(5, 'c')),
+    tasks: [2, 3, 5, 1],
+  },
+  {
+    name: 'the claims of most of a batch, and their ends',
+    before: (store) => insertAll(store, ...[1, 2, 3, 4].map((n) => ({ task: fresh(n) }))),
+    run: async (store) => {
+      await store.claim(want({ now: NOW, leaseTtl: 5_000, limit: 3 }))
+      const leased = await store.list({ views: [{ status: 'running' }] }, { order: 'oldest', limit: 4, now: NOW })
+      const failure = { error: new Error('no'), permanent: false, now: NOW + 1, random: 0.9 }
+      await store.commit(
+        leased.map((record, n) =>
+          n === 1
+            ? machine.fail(record, held(record), failure)
+            : machine.complete(record, held(record), { text: '1', encoding: 'json' }, NOW + 1),
+        ),
+      )
+    },
+    tasks: [1, 2, 3, 4],
+  },
+  {
     name: 'an insert under a key with a long input',
     run: (store) => {
       const insertion = withKey(1, 'k')

@@ -99,7 +99,10 @@ export class Looker {
     if (this.#contention < 1 || hints.length <= limit) return hints
     const equals = hints.findIndex(({ priority }) => priority !== hints[0]!.priority)
     const first = equals === -1 ? hints : hints.slice(0, equals)
-    const start = Math.floor(Math.random() * first.length)
+    const chosen = Math.floor(Math.random() * first.length)
+    const { bundle } = first[chosen]!
+    // The tasks of a bundle together: whoever comes upon the rest of it reads what is done.
+    const start = bundle === null ? chosen : first.findIndex((hint) => hint.bundle === bundle)
     return [...first.slice(start), ...first.slice(0, start), ...hints.slice(first.length)]
   }
 

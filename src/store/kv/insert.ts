@@ -4,8 +4,10 @@ import { type KeyRecord, keyIsLive } from '../../core/idempotency.ts'
 import type { Instant, TaskRecord } from '../../core/task.ts'
 import type { Inserted, Insertion } from '../store.ts'
 import type { Asides } from './bodies.ts'
+import { type Seat, seatsFor } from './bundling.ts'
 import { inTurn } from './in-turn.ts'
 import type { KeptKey, Keys } from './keys.ts'
+import type { SteadyKeyValue } from './steady.ts'
 import { isLiving, type Kept, type Living, type Made, pastSeal, type Tasks } from './tasks.ts'
 
 const TRIES = 20
@@ -13,44 +15,64 @@ const TRIES = 20
 /** What a key stands for: its task, nothing any more (null), or it does not count at all. */
 type Holder = { readonly task: TaskRecord | null } | 'nothing'
 
+/** A task to be made, and its place among those that may share a hint with it. */
+interface Wanted {
+  readonly task: TaskRecord
+  readonly asides: Asides
+  readonly seat?: Seat | undefined
+}
+
 export class Inserter {
+  readonly #kv: SteadyKeyValue
   readonly #tasks: Tasks
   readonly #keys: Keys
   readonly #now: () => Promise<Instant>
 
-  constructor(tasks: Tasks, keys: Keys, now: () => Promise<Instant>) {
+  constructor(kv: SteadyKeyValue, tasks: Tasks, keys: Keys, now: () => Promise<Instant>) {
+    this.#kv = kv
     this.#tasks = tasks
     this.#keys = keys
     this.#now = now
   }
 
   insert(insertions: readonly Insertion[], now: Instant): Promise<Inserted[]> {
-    return inTurn(insertions, namesOf, (insertion) => this.#insertOne(insertion, now))
+    const seats = seatsFor(this.#kv, insertions, namesOf)
+    return inTurn(insertions, namesOf, async (insertion) => {
+      const seat = seats.get(insertion)
+      try {
+        return await this.#insertOne(insertion, seat, now)
+      } finally {
+        seat?.leave()
+      }
+    })
   }
 
-  async #insertOne({ task, key }: Insertion, now: Instant): Promise<Inserted> {
+  async #insertOne({ task, key }: Insertion, seat: Seat | undefined, now: Instant): Promise<Inserted> {
     const asides = await this.#tasks.setAside(task)
-    const inserted = await this.#insertWith({ task, asides }, key, now)
+    const inserted = await this.#insertWith({ task, asides, seat }, key, now)
     // Nobody else knows of them.
     if (inserted.outcome !== 'created') this.#tasks.discard(asides)
     return inserted
   }
 
-  async #insertWith(made: Pick<Made, 'task' | 'asides'>, key: KeyRecord | undefined, now: Instant): Promise<Inserted> {
+  async #insertWith(made: Wanted, key: KeyRecord | undefined, now: Instant): Promise<Inserted> {
     if (key !== undefined) return this.#insertKeyed(made, key, now)
-    const { task, asides } = made
-    const found = await this.#make({ task, asides, birth: null, since: performance.now() })
+    const found = await this.#make(await this.#seated(made, null))
     return found === 'made' ? { outcome: 'created' } : { outcome: 'clash', task: found.task }
   }
 
-  async #insertKeyed(
-    made: { readonly task: TaskRecord; readonly asides: Asides },
-    key: KeyRecord,
-    now: Instant,
-  ): Promise<Inserted> {
+  async #seated({ task, asides, seat }: Wanted, birth: string | null): Promise<Made> {
+    const since = performance.now()
+    return { task, asides, birth, since, hint: (await seat?.hint()) ?? null }
+  }
+
+  async #insertKeyed({ task, asides, seat }: Wanted, key: KeyRecord, now: Instant): Promise<Inserted> {
+    const made = { task, asides }
     for (let tries = 0; tries < TRIES; tries++) {
       const fresh = await this.#keys.stand(key, made, null)
-      if (fresh !== null) return this.#finish(fresh, made, now)
+      if (fresh !== null) return this.#finish(fresh, tries === 0 ? { ...made, seat } : made, now)
+      // The others need not wait for what may take long.
+      seat?.leave()
       const found = await pastSeal(() => this.#keys.read(key.key), this.#now)
       if (found === null) continue
       const holder = await this.#holderOf(found, now)
@@ -65,8 +87,8 @@ export class Inserter {
   }
 
   /** The key is ours: now its task. */
-  async #finish(key: KeptKey, made: { task: TaskRecord; asides: Asides }, now: Instant): Promise<Inserted> {
-    const found = await this.#make({ ...made, birth: key.birth, since: performance.now() })
+  async #finish(key: KeptKey, made: Wanted, now: Instant): Promise<Inserted> {
+    const found = await this.#make(await this.#seated(made, key.birth))
     if (found === 'made') return { outcome: 'created' }
     // Somebody met the key without its task and finished what we began.
     if (found.birth === key.birth) return { outcome: 'created' }
@@ -88,7 +110,7 @@ export class Inserter {
     if (made === null || now >= record.expiresAt) return { task: null }
     const task = await this.#tasks.whole(made)
     if (task === null) return { task: null }
-    const found = await this.#make({ task, asides: made.asides, birth, since })
+    const found = await this.#make({ task, asides: made.asides, birth, since, hint: null })
     return { task: found === 'made' ? task : found.task }
   }
 
@@ -106,7 +128,10 @@ export class Inserter {
     let found: Kept | null = null
     for (let tries = 0; tries < TRIES; tries++) {
       const written =
-        found === null ? await this.#tasks.create(made) : await this.#revive(found as Exclude<Kept, Living>, made)
+        found === null
+          ? // What is shared with others was made for the first try only.
+            await this.#tasks.create(tries === 0 ? made : { ...made, hint: null })
+          : await this.#revive(found as Exclude<Kept, Living>, { ...made, hint: null })
       if (written !== null) {
         // Whoever submits often works, too: then the claim need not read it.
         if (written !== 'before') this.#tasks.held.set(written)

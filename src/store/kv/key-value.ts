@@ -24,6 +24,8 @@ export interface KeyValue {
   readonly address: string
   /** Texts longer than this are kept under keys of their own, so that a move does not write them again. */
   readonly longText: number
+  /** How many bytes a key may have, where one hint for several tasks is cheaper than one each. Left out: it is not. */
+  readonly longestHint?: number
   get(key: string): Promise<Entry | null>
   /** Writes a key that is not there. null: it is. */
   create(key: string, value: string): Promise<Mark | null>

@@ -51,6 +51,8 @@ export const minuteOf = (instant: Instant): string =>
 export interface Hint {
   readonly key: string
   readonly id: string
+  /** The bundle that it is in; null: it is a key by itself. */
+  readonly bundle: string | null
   readonly type: string
   readonly priority: number
   /** Which write of the task it was made for. */
@@ -79,13 +81,17 @@ export const hintFor = (task: TaskRecord, sequence: number, current: string | nu
   return current?.startsWith(name) ? current : `${name}${sequence}`
 }
 
-/** null: nothing of ours. */
+/** Where the part begins that is about the task. */
+const nameStart = (key: string): number => key.indexOf('/', key.indexOf('/', READY.length) + 1) + 1
+
+/** Of one task. null: nothing of ours, or of several tasks. */
 export const parseHint = (key: string): Hint | null => {
-  const [id, type, priority, at, expiry, sequence] = key.slice(key.lastIndexOf('/') + 1).split('~')
-  if (sequence === undefined) return null
+  const [id, type, priority, at, expiry, sequence, bundle, others] = key.slice(nameStart(key)).split('~')
+  if (sequence === undefined || others !== undefined) return null
   return {
     key,
     id: id!,
+    bundle: bundle ?? null,
     type: unescaped(type!),
     priority: Number(priority),
     sequence: Number(sequence),
@@ -98,9 +104,68 @@ export const parseHint = (key: string): Hint | null => {
 export const prefixOfHint = (key: string): string => key.slice(0, key.indexOf('/', READY.length) + 1)
 
 /** The first instant of the minute under which a hint lies. */
-export const minuteOfHint = (key: string): Instant => {
-  const end = key.lastIndexOf('/')
-  return Number(key.slice(key.lastIndexOf('/', end - 1) + 1, end)) * MINUTE
+export const minuteOfHint = (key: string): Instant =>
+  Number(key.slice(key.indexOf('/', READY.length) + 1, nameStart(key) - 1)) * MINUTE
+
+// ── bundles ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Some servers keep each part of a key between slashes as the name of a file: 255 bytes at most. So many ids fit in one. */
+const IDS_IN_A_PART = 6
+
+/** How a task calls its hint in a bundle. */
+const memberOf = (own: string, bundle: string): string => `${own}~${bundle}`
+
+/** Which bundle this is the key of; null: it is none. */
+export const bundleOfKey = (key: string): string | null => {
+  const [, , , , , , bundle, others] = key.slice(nameStart(key)).split('~')
+  return others === undefined ? null : bundle!
+}
+
+/** The text but for the id: what is alike can be in one bundle. */
+export const likenessOf = (hint: string): string => {
+  const start = nameStart(hint)
+  return hint.slice(0, start) + hint.slice(hint.indexOf('~', start))
+}
+
+export interface Bundle {
+  readonly key: string
+  /** What the tasks call it, in the order of their ids as they came. */
+  readonly hints: readonly string[]
+}
+
+/** One key for hints that are alike. Says every id in its name, so that a list is enough to find all of its tasks. */
+export const bundleFor = (hints: readonly string[], bundle: string): Bundle => {
+  const [first] = hints
+  const start = nameStart(first!)
+  const ids = hints.map((hint) => hint.slice(start, hint.indexOf('~', start)))
+  const shared = sharedStart(ids)
+  const rests = ids.map((id, n) => `${n % IDS_IN_A_PART === 0 ? '/' : '.'}${id.slice(shared.length)}`)
+  const facts = first!.slice(first!.indexOf('~', start))
+  return {
+    key: `${first!.slice(0, start)}${shared}${facts}~${bundle}~${rests.join('')}`,
+    hints: hints.map((hint) => memberOf(hint, bundle)),
+  }
+}
+
+const sharedStart = ([first = '', ...others]: readonly string[]): string => {
+  let length = first.length
+  for (const other of others) while (!other.startsWith(first.slice(0, length))) length--
+  return first.slice(0, length)
+}
+
+/** The hints in a key: its own, or those of all tasks in the bundle. Empty: nothing of ours. */
+export const hintsIn = (key: string): readonly Hint[] => {
+  const start = nameStart(key)
+  const [shared, type, priority, at, expiry, sequence, bundle, others] = key.slice(start).split('~')
+  if (others === undefined) {
+    const hint = parseHint(key)
+    return hint === null ? [] : [hint]
+  }
+  const facts = `~${type}~${priority}~${at}~${expiry}~${sequence}`
+  return others
+    .slice(1)
+    .split(/[./]/)
+    .map((rest) => parseHint(memberOf(key.slice(0, start) + shared + rest + facts, bundle!))!)
 }
 
 // ── graves ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -115,8 +180,7 @@ export interface Grave {
 
 export const graveKey = (at: Instant, of: string): string => `${GRAVES}${minuteOf(at)}/${escaped(of)}`
 
-export const parseGrave = (key: string): Grave => ({
-  key,
-  at: minuteOfHint(key) + MINUTE,
-  of: unescaped(key.slice(key.lastIndexOf('/') + 1)),
-})
+export const parseGrave = (key: string): Grave => {
+  const [minute, of] = key.slice(GRAVES.length).split('/')
+  return { key, at: (Number(minute) + 1) * MINUTE, of: unescaped(of!) }
+}

@@ -4,7 +4,7 @@ import type { Instant, TaskRecord } from '../../core/task.ts'
 import { isTerminal } from '../../core/task.ts'
 import { matches } from '../matching.ts'
 import type { Page, Query } from '../store.ts'
-import { idOfTaskKey, parseHint, queuePrefix, READY, TASK_PARTS, TASKS } from './names.ts'
+import { hintsIn, idOfTaskKey, queuePrefix, READY, TASK_PARTS, TASKS } from './names.ts'
 import type { SteadyKeyValue } from './steady.ts'
 import { isLiving, type Tasks } from './tasks.ts'
 
@@ -129,7 +129,7 @@ export class Queries {
     if (isOfHints(query)) {
       const prefix = query.queue === undefined ? READY : queuePrefix(query.queue)
       for await (const keys of this.#pages(prefix)) {
-        const hints = keys.map(parseHint).filter((hint) => hint !== null)
+        const hints = keys.flatMap(hintsIn)
         yield hints.filter(({ type }) => query.type === undefined || type === query.type).map(({ id }) => id)
       }
       return

@@ -14,9 +14,10 @@ const PATIENCE = 12_000
  * A value must be unlike any other that was ever written to its key: that is how it is recognised. Whoever writes the same
  * thing twice puts something random into it.
  */
-export class SteadyKeyValue implements Omit<KeyValue, 'listWritten'> {
+export class SteadyKeyValue implements Omit<KeyValue, 'listWritten' | 'longestHint'> {
   readonly address: string
   readonly longText: number
+  readonly longestHint: number | undefined
   readonly lanes = new Lanes({ start: 32, most: 64 })
   readonly #kv: KeyValue
 
@@ -24,6 +25,7 @@ export class SteadyKeyValue implements Omit<KeyValue, 'listWritten'> {
     this.#kv = kv
     this.address = kv.address
     this.longText = kv.longText
+    this.longestHint = kv.longestHint
   }
 
   get(key: string): Promise<Entry | null> {

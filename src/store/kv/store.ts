@@ -100,15 +100,18 @@ export class KvStore implements Store {
     this.#tasks = new Tasks(this.#kv, this.#discards)
     const keys = new Keys(this.#kv)
     const now = (): Promise<Instant> => this.#early()
-    this.#inserter = new Inserter(this.#tasks, keys, now)
+    this.#inserter = new Inserter(this.#kv, this.#tasks, keys, now)
     // Only looks that list see what lies beside the hints.
     const bulletins = surveyor === undefined ? new Bulletins(this.#kv, mono) : null
-    const listed = (prefix: string, keys: readonly string[]): void => bulletins?.listed(prefix, keys)
+    const listing = {
+      hintsIn: (key: string) => this.#discards.hintsIn(key),
+      listed: (prefix: string, keys: readonly string[]) => bulletins?.listed(prefix, keys),
+    }
     this.#looker = new Looker(
       this.#tasks,
       () => this.#committer,
       (key) => this.#discards.has(key),
-      surveyor ?? ((memory, isTaken) => new Surveyor(this.#kv, memory, isTaken, listed)),
+      surveyor ?? ((memory, isTaken) => new Surveyor(this.#kv, memory, isTaken, listing)),
     )
     this.#committer = new Committer(this.#kv, this.#tasks, keys, this.#looker.noticed)
     this.#queries = new Queries(this.#kv, this.#tasks)

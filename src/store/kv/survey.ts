@@ -40,7 +40,11 @@ interface Rest {
   readonly at: number
 }
 
-type Listed = (prefix: string, keys: readonly string[]) => void
+/** What a list is taken for: the hints in a key, and how the list of a queue began. */
+interface Listing {
+  hintsIn(key: string): readonly Hint[]
+  listed(prefix: string, keys: readonly string[]): void
+}
 
 /** Where the next look begins. */
 interface Start {
@@ -55,11 +59,10 @@ export class Surveyor implements SurveysHints {
   readonly #isTaken: (hint: string) => boolean
   readonly #starts = new Map<string, Start>()
   readonly #rests = new Map<string, Rest>()
-  readonly #listed: Listed | undefined
+  readonly #listing: Listing
 
-  /** `listed` is told how the list of a queue begins. */
-  constructor(kv: SteadyKeyValue, memory: MemoryOfLooks, isTaken: (hint: string) => boolean, listed?: Listed) {
-    this.#listed = listed
+  constructor(kv: SteadyKeyValue, memory: MemoryOfLooks, isTaken: (hint: string) => boolean, listing: Listing) {
+    this.#listing = listing
     this.#kv = kv
     this.#memory = memory
     this.#isTaken = isTaken
@@ -67,7 +70,7 @@ export class Surveyor implements SurveysHints {
 
   async survey(want: Want, now: Instant): Promise<Survey> {
     const prefix = queuePrefix(want.queue)
-    const sorter = new Sorter(want, now, this.#memory, this.#isTaken)
+    const sorter = new Sorter(want, now, this.#memory, this.#isTaken, this.#listing.hintsIn)
     const name = nameOf(want)
     const rest = this.#restOf(name, want.limit)
     if (rest !== null) return restSurvey(rest, now)
@@ -77,10 +80,10 @@ export class Surveyor implements SurveysHints {
     let isOver = false
     for (let pages = 1; !isOver; pages++) {
       const keys = await this.#kv.list(prefix, after === undefined ? { limit: PAGE } : { limit: PAGE, after })
-      if (after === undefined) this.#listed?.(prefix, keys)
-      isOver = sorter.add(keys) || keys.length < PAGE
+      if (after === undefined) this.#listing.listed(prefix, keys)
+      isOver = sorter.add(keys) || (keys.length < PAGE && !sorter.isFull)
       isIdle &&= sorter.ready.length === 0 && sorter.overdue.length === 0
-      if (sorter.ready.length >= want.limit) break
+      if (sorter.isFull || sorter.ready.length >= want.limit) break
       after = keys.at(-1)
       // Nothing at all up to here, and nothing new comes so far back.
       if (!isOver && isIdle && minuteOfHint(after!) < now - 2 * MINUTE) {
@@ -147,15 +150,28 @@ class Sorter {
   readonly #now: Instant
   readonly #memory: MemoryOfLooks
   readonly #isTaken: (hint: string) => boolean
+  readonly #hintsIn: Listing['hintsIn']
   /** Leased ones, as far as we know. */
   readonly met = new Set<string>()
   #next = Number.POSITIVE_INFINITY
 
-  constructor(want: Want, now: Instant, memory: MemoryOfLooks, isTaken: (hint: string) => boolean) {
+  constructor(
+    want: Want,
+    now: Instant,
+    memory: MemoryOfLooks,
+    isTaken: (hint: string) => boolean,
+    hintsIn: Listing['hintsIn'],
+  ) {
+    this.#hintsIn = hintsIn
     this.#want = want
     this.#now = now
     this.#memory = memory
     this.#isTaken = isTaken
+  }
+
+  /** A look need not know more of them, however many tasks a page tells of. */
+  get isFull(): boolean {
+    return this.ready.length >= Math.max(PAGE, this.#want.limit)
   }
 
   soon(): void {
@@ -171,13 +187,13 @@ class Sorter {
   /** True: from here on all is in the future. */
   add(keys: readonly string[]): boolean {
     for (const key of keys) {
-      const hint = parseHint(key)
-      if (hint === null) continue
-      if (minuteOfHint(key) > this.#now) {
+      if (this.isFull) return false
+      const hints = this.#hintsIn(key)
+      if (hints.length > 0 && minuteOfHint(key) > this.#now) {
         this.#next = Math.min(this.#next, minuteOfHint(key))
         return true
       }
-      if (!this.#isTaken(key)) this.#sort(hint)
+      for (const hint of hints) if (!this.#isTaken(hint.key)) this.#sort(hint)
     }
     return false
   }

@@ -42,6 +42,8 @@ export interface Made {
   readonly birth: string | null
   /** Monotonic: when what this rests on was read. */
   readonly since: number
+  /** Written already, for the first write of this task and of others; null: it needs one of its own. */
+  readonly hint: string | null
 }
 
 /** A writer that was stopped for longer must begin anew: after twice that, all of what it saw may have been swept. */
@@ -146,15 +148,15 @@ export class Tasks {
 
   async #put(
     before: Kept | null,
-    { task, asides, birth, since }: Omit<Made, 'since'> & Partial<Made>,
+    { task, asides, birth, since, hint: shared = null }: Pick<Made, 'task' | 'asides' | 'birth'> & Partial<Made>,
     isUrgent = false,
   ): Promise<Outcome> {
     const { id } = task
     const sequence = (before?.sequence ?? 0) + 1
     const current = isLiving(before) ? before.hint : null
-    const hint = hintFor(task, sequence, current)
+    const hint = shared ?? hintFor(task, sequence, current)
     // Before the task, so that no moment is without one: a hint for nothing is harmless, a task without one is lost.
-    if (hint !== null && hint !== current) await this.#kv.create(hint, '')
+    if (hint !== null && hint !== current && hint !== shared) await this.#kv.create(hint, '')
     // What is begun is finished before something else is.
     const turn = isUrgent ? 'now' : hint === current ? 'last' : 'next'
     if (since !== undefined && performance.now() - since > LONGEST_GAP)

@@ -13,6 +13,8 @@ const DELETES_AT_ONCE = 1_000
 /** Without an answer for so long, the clock is asked. */
 const CLOCK_LIFE = 20_000
 const LONG_TEXT = 262_144
+/** In bytes, by all servers. */
+const LONGEST_KEY = 1_024
 const LIST_PAGE = 1_000
 const PAGE_TRIES = 6
 const FIRST_WAIT = 20
@@ -28,6 +30,7 @@ interface Page {
 export class S3KeyValue implements KeyValue {
   readonly address: string
   readonly longText = LONG_TEXT
+  readonly longestHint: number
   /** Some older servers compare an etag without its quotes. */
   etagsAreBare = false
   readonly #driver: Driver
@@ -39,6 +42,7 @@ export class S3KeyValue implements KeyValue {
     this.#driver = driver
     this.#place = place
     this.address = place.address
+    this.longestHint = LONGEST_KEY - place.prefix.length
     this.#client = makeClient(driver, place, this.#clock, options)
   }
 

@@ -1,7 +1,17 @@
 /** Writes that name one task: changes under their revision in batches of one shape, and removals. */
 import type { Change, ChangeSet, HistoryEntry } from '../../core/task.ts'
 import { HISTORY_KEPT } from '../../core/task.ts'
-import { assignmentsOf, type Cell, changedColumns, isSameEntry, pushValues, shapeOf, trimHistory } from '../sql/rows.ts'
+import {
+  assignmentsOf,
+  type Cell,
+  changedColumns,
+  entryBeforeOp,
+  isPlain,
+  isSameEntry,
+  pushValues,
+  shapeOf,
+  trimHistory,
+} from '../sql/rows.ts'
 import type { Committed, Removal, Removed } from '../store.ts'
 import { type Batch, type BatchWords, bindRows } from './arrays.ts'
 import type { Connections } from './connection.ts'
@@ -28,22 +38,12 @@ const toldUnlessAll = (written: string, revision: string, amount: string): strin
   union all
   select '${NOBODY}'::uuid, 0 where (select count(*) from ${written}) = 0`
 
-/** Texts that JSON writes as they are: a token that is one can stand in an entry without being escaped. */
-const PLAIN = /^[\w.,:/-]*$/
-
-/**
- * An entry to append. Where its op is the token of the lease under which the task was claimed, it stops before it: the row
- * has it, and the endings of one turn are then the same text, bound once.
- */
-const entryText = ({ op, ...facts }: HistoryEntry, isOfLease: boolean): string =>
-  isOfLease ? `,${JSON.stringify(facts).slice(0, -1)},"op":"` : `,${JSON.stringify({ ...facts, op })}`
-
 const byShape = (changes: readonly Change[]): readonly Shape[] => {
   const shapes = new Map<string, Shape>()
   let last: { readonly entry: HistoryEntry; readonly text: string } | null = null
   for (const [at, { id, revision, set, entry, leaseExpiresAt, mark }] of changes.entries()) {
     const isSeen = leaseExpiresAt !== undefined
-    const isOfLease = mark === entry.op && PLAIN.test(entry.op)
+    const isOfLease = mark === entry.op && isPlain(entry.op)
     const name = `${isSeen ? 's' : ''}${isOfLease ? 'l' : ''}${shapeOf(set)}`
     let shape = shapes.get(name)
     if (shape === undefined) {
@@ -51,8 +51,8 @@ const byShape = (changes: readonly Change[]): readonly Shape[] => {
       shapes.set(name, shape)
     }
     if (!isOfLease) last = null
-    else if (last === null || !isSameEntry(last.entry, entry, 'op')) last = { entry, text: entryText(entry, true) }
-    const row: Cell[] = [id, revision, last?.text ?? entryText(entry, false)]
+    else if (last === null || !isSameEntry(last.entry, entry, 'op')) last = { entry, text: entryBeforeOp(entry) }
+    const row: Cell[] = [id, revision, last?.text ?? `,${JSON.stringify(entry)}`]
     if (isSeen) row.push(leaseExpiresAt)
     pushValues(row, set)
     shape.rows.push(row)

@@ -78,6 +78,15 @@ export const isSameEntry = (a: HistoryEntry, b: HistoryEntry, except?: keyof His
   return true
 }
 
+/** Texts that JSON writes as they are: a token that is one can stand in an entry without being escaped. */
+const PLAIN = /^[\w.,:/-]*$/
+
+export const isPlain = (text: string): boolean => PLAIN.test(text)
+
+/** An entry up to its op, which the row has as the token of its lease: the endings of one turn are then the same text. */
+export const entryBeforeOp = ({ op: _, ...facts }: HistoryEntry): string =>
+  `,${JSON.stringify(facts).slice(0, -1)},"op":"`
+
 /** One row that somebody has damaged must not hide all others: what cannot be read counts as not there. */
 export const readJson = <T>(text: Cell, fallback: T): T => {
   if (text === null) return fallback

@@ -7,6 +7,7 @@ import type { Committed, Removal, Removed, Renewal, Renewed } from '../store.ts'
 import { type Columns, packRows, unpackRows } from './columns.ts'
 import { prepared } from './connection.ts'
 import type { Tally } from './counts.ts'
+import { withTags } from './tags.ts'
 
 /** Changes as they travel to the thread: those of one shape share the text of their statement. */
 export interface ChangeRows {
@@ -16,8 +17,6 @@ export interface ChangeRows {
 }
 
 const HEADER = 5
-
-const withTags = (tags: string): string => `json_set(coalesce(options, '{}'), '$.tags', json(${tags}))`
 
 interface Statement {
   readonly text: string

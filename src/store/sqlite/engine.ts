@@ -9,6 +9,7 @@ import { commitRows, removeRow, renewRow, sweepKeys } from './commit.ts'
 import { fileIdentity, prepared } from './connection.ts'
 import { Tally } from './counts.ts'
 import { deleteDocument, getDocument, listDocuments, putDocument } from './documents.ts'
+import { commitEndings } from './endings.ts'
 import { asHoldfastError, isBusy } from './errors.ts'
 import { insertPlain, insertRow } from './insert.ts'
 import { listOrphans, putOrphan } from './orphans.ts'
@@ -146,6 +147,8 @@ export class Engine {
         return claimRows(db, ask.want, ask.want.now ?? this.#clock.now(), this.#tally)
       case 'commit':
         return commitRows(db, ask.changes, this.#tally)
+      case 'commit-endings':
+        return commitEndings(db, ask.endings, this.#tally)
       case 'renew': {
         const now = ask.now ?? this.#clock.now()
         return ask.renewals.map((renewal) => renewRow(db, renewal, now))

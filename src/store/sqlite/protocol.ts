@@ -6,6 +6,7 @@ import type { PackedLeases } from '../packed-leases.ts'
 import type { KeeperReport, Page, Query, Removal, Renewal, Want } from '../store.ts'
 import type { Columns } from './columns.ts'
 import type { ChangeRows } from './commit.ts'
+import type { Endings } from './endings.ts'
 import type { InsertRow } from './insert.ts'
 
 export interface ThreadData {
@@ -21,6 +22,8 @@ export type WriteCall =
   | { readonly call: 'insert-plain'; readonly tasks: Columns }
   | { readonly call: 'claim'; readonly want: Want }
   | { readonly call: 'commit'; readonly changes: ChangeRows }
+  /** The common case: whole or not at all. */
+  | { readonly call: 'commit-endings'; readonly endings: readonly Endings[] }
   | { readonly call: 'renew'; readonly renewals: readonly Renewal[]; readonly now: Instant | null }
   | { readonly call: 'remove'; readonly removals: readonly Removal[] }
   | { readonly call: 'put-document'; readonly name: string; readonly value: string; readonly version: number }

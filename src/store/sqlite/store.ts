@@ -34,6 +34,7 @@ import type { LookRows } from './claim.ts'
 import { unpackClaimed } from './claimed.ts'
 import { packRows } from './columns.ts'
 import { encodeChanges } from './commit.ts'
+import { encodeEndings } from './endings.ts'
 import { asHoldfastError } from './errors.ts'
 import type { InsertedRow, InsertRow } from './insert.ts'
 import type { Call, FromThread, Notice, Reply, ThreadData, ToThread } from './protocol.ts'
@@ -207,12 +208,17 @@ class SqliteStore implements Store {
   }
 
   async commit(changes: readonly Change[]): Promise<Committed[]> {
-    const committed =
-      (await this.#ask<Committed[] | null>({ call: 'commit', changes: encodeChanges(changes) })) ??
-      changes.map((): Committed => 'written')
+    const committed = (await this.#write(changes)) ?? changes.map((): Committed => 'written')
     const waiting = changes.filter(({ set }) => set.status === 'pending')
     if (waiting.length > 0) this.#ring([...new Set(waiting.map(({ queue }) => queue))])
     return committed
+  }
+
+  /** null: all were written. */
+  async #write(changes: readonly Change[]): Promise<Committed[] | null> {
+    const endings = encodeEndings(changes)
+    if (endings !== null && (await this.#ask<boolean>({ call: 'commit-endings', endings }))) return null
+    return this.#ask({ call: 'commit', changes: encodeChanges(changes) })
   }
 
   renew(renewals: readonly Renewal[], now: Instant | null): Promise<Renewed[]> {

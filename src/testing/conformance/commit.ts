@@ -1,10 +1,21 @@
 /** Changes are written under their revision, each by itself, or not at all. */
 import assert from 'node:assert/strict'
 import * as machine from '../../core/machine.ts'
-import { applyChange } from '../../core/task.ts'
+import { applyChange, type Change, type TaskRecord } from '../../core/task.ts'
+import type { Store } from '../../store/store.ts'
 import { claimOne, idOf, insert, NOW, same, stored, task, want } from './build.ts'
 import type { Case } from './case.ts'
 import { cancelAt, claimAt, completeAt, failAt, releaseAt, rescheduleAt } from './moves.ts'
+
+const MANY = 40
+
+/** Claimed together and ended in one instant, as a worker's turn is: a store may write them as one. */
+const endAlike = async (store: Store): Promise<{ before: TaskRecord[]; changes: Change[] }> => {
+  await insert(store, ...Array.from({ length: MANY }, (_, i) => task(i + 1)))
+  const { leased } = await store.claim(want({ limit: MANY }))
+  const before = await Promise.all(leased.map(({ id }) => stored(store, id)))
+  return { before, changes: leased.map((record) => completeAt(NOW + 5)(record)!) }
+}
 
 export const commitCases: readonly Case[] = [
   {
@@ -125,6 +136,47 @@ export const commitCases: readonly Case[] = [
       assert.equal(second.attempts, first.attempts + 1)
       assert.deepEqual(await store.commit([completeAt(NOW + 3)(first)!]), ['conflict'])
       assert.deepEqual(await store.commit([completeAt(NOW + 4)(second)!]), ['written'])
+    },
+  },
+  {
+    name: 'many tasks that end alike are all written, each with its own history',
+    async run(store) {
+      const { before, changes } = await endAlike(store)
+      assert.deepEqual(
+        await store.commit(changes),
+        changes.map(() => 'written'),
+      )
+      for (const [i, record] of before.entries()) same(await stored(store, record.id), applyChange(record, changes[i]!))
+      assert.equal(await store.count({ views: [{ status: 'completed' }] }, 1_000, NOW + 9), MANY)
+      assert.equal(await store.count({ views: [{ status: 'running' }] }, 1_000, NOW + 9), 0)
+    },
+  },
+  {
+    name: 'of many tasks that end alike, one that was changed meanwhile and one that is gone are told, and all others written',
+    async run(store) {
+      const { before, changes } = await endAlike(store)
+      const [taken, removed] = [before[7]!, before[20]!]
+      const cancelled = cancelAt(NOW + 4)(removed)!
+      await store.commit([machine.retry(taken, { now: NOW + 3, by: 'operator', op: 'call' }), cancelled])
+      const completed = applyChange(
+        applyChange(removed, cancelled),
+        completeAt(NOW + 4)(applyChange(removed, cancelled))!,
+      )
+      await store.commit([completeAt(NOW + 4)(applyChange(removed, cancelled))!])
+      assert.deepEqual(await store.remove([{ id: removed.id, revision: completed.revision, endKey: false }]), [
+        'removed',
+      ])
+      const held = await stored(store, taken.id)
+      assert.deepEqual(
+        await store.commit(changes),
+        changes.map(({ id }) => (id === taken.id ? 'conflict' : id === removed.id ? 'gone' : 'written')),
+      )
+      same(await stored(store, taken.id), held)
+      assert.equal(await store.count({ views: [{ status: 'completed' }] }, 1_000, NOW + 9), MANY - 2)
+      assert.deepEqual(
+        await store.commit(changes),
+        changes.map(({ id }) => (id === removed.id ? 'gone' : 'conflict')),
+      )
     },
   },
   {

@@ -22,6 +22,8 @@ const DOORS = ['test/cli/**/*.test.ts', 'test/http/python.test.ts', 'test/exampl
  */
 export default defineConfig({
   test: {
+    // By default one core is left idle, and on two cores that is half of them.
+    maxWorkers: '100%',
     projects: [
       {
         test: {
@@ -48,7 +50,6 @@ export default defineConfig({
           globalSetup: ['test/servers/global-setup.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
-          fileParallelism: false,
         },
       },
       {

@@ -42,7 +42,7 @@ const open = async (forget: () => void): Promise<Client> => {
   }
 }
 
-const renew = async (renewals: readonly Renewal[]): Promise<readonly Renewed[]> => {
+const renewNow = async (renewals: readonly Renewal[]): Promise<readonly Renewed[]> => {
   const mine = connect()
   try {
     return await renewLeases(executorOf(await mine, manners), schema, renewals, null)
@@ -52,6 +52,15 @@ const renew = async (renewals: readonly Renewal[]): Promise<readonly Renewed[]> 
     mine.then((client) => client.end()).catch(() => {})
     throw error
   }
+}
+
+let last: Promise<unknown> = Promise.resolve()
+
+/** One round after the other: a connection takes one statement at a time, and the driver warns whoever gives it two. */
+const renew = (renewals: readonly Renewal[]): Promise<readonly Renewed[]> => {
+  const mine = last.then(() => renewNow(renewals))
+  last = mine.catch(() => {})
+  return mine
 }
 
 keepOnThread({

@@ -46,8 +46,9 @@ export const compare = (field: Field, rows: readonly Row[], entrants: readonly E
   const ratio = ratioOf(TARGETS[field])
   const main = OURS[field][0]!
   const peers = new Set(entrants.filter(({ isPeer }) => isPeer).map(({ name }) => name))
+  const documented = new Set(entrants.filter(({ isPeer, isBeyond }) => isPeer && !isBeyond).map(({ name }) => name))
   return [
-    ...againstOthers(rows, OURS[field], peers, ratio),
+    ...againstOthers(rows, OURS[field], documented, ratio),
     ...latencyAgainstOthers(rows, main, peers, ratio),
     ...callersAgainstOne(rows, main, ratio),
     ...absolutes(rows, main, TARGETS[field], ratio),

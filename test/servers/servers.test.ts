@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { until } from '../crash/processes.ts'
 import { serversOf } from './ask.ts'
-import { startNats, startNatsCluster } from './nats.ts'
+import { type NatsServer, startNats, startNatsCluster } from './nats.ts'
 import { ended, spawn } from './processes.ts'
 import { s3Target, startS3 } from './s3.ts'
 import { sendSigned } from './signed-request.ts'
@@ -95,11 +95,14 @@ await where('nats', () => {
   test('three of them are one cluster with a leader', async () => {
     const cluster = await startNatsCluster()
     onTestFinished(() => cluster.remove())
-    const states = await Promise.all(
-      cluster.servers.map(async ({ monitor }) => (await fetch(`${monitor}/jsz`)).json() as Promise<JetStreamState>),
-    )
-    expect(new Set(states.map(({ meta_cluster }) => meta_cluster.leader)).size).toBe(1)
-    expect(states.map(({ meta_cluster }) => meta_cluster.cluster_size)).toEqual([3, 3, 3])
+    const stateOf = async ({ monitor }: NatsServer): Promise<string> => {
+      const { meta_cluster } = (await (await fetch(`${monitor}/jsz`)).json()) as JetStreamState
+      return `${meta_cluster.cluster_size} led by ${meta_cluster.leader}`
+    }
+    // They have chosen a leader; that all three have heard of each other may take a moment longer.
+    await expect
+      .poll(async () => new Set(await Promise.all(cluster.servers.map(stateOf))), { timeout: 20_000 })
+      .toEqual(new Set([expect.stringMatching(/^3 led by n\d+$/)]))
   })
 
   test('dies with a process that is killed', () => killTheStarter('nats'))

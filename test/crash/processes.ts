@@ -156,9 +156,9 @@ export const folder = (): string => {
   return made
 }
 
-/** Call once at the top of a test file. */
-export const cleanUp = (): void => {
-  afterEach(async () => {
+/** Call once at the top of a test file; with `afterAll` where tests run side by side, each with processes of its own. */
+export const cleanUp = (when: typeof afterEach | typeof afterAll = afterEach): void => {
+  when(async () => {
     for (const child of [...living]) {
       // A stopped process dies of SIGKILL all the same.
       await child.kill()

@@ -1,5 +1,5 @@
 /** Load by four worker processes and a producer, disturbed again and again; afterwards every acknowledged task is accounted for. */
-import { onTestFinished } from 'vitest'
+import type { TestContext } from 'vitest'
 import { isTerminal } from '../../src/core/task.ts'
 import { connect, silentLogger } from '../../src/index.ts'
 import { openAt } from '../crash/address.ts'
@@ -10,6 +10,7 @@ import { chance } from '../crash/seed.ts'
 import { readWitnesses } from '../crash/witness.ts'
 
 export interface Campaign {
+  readonly own: Pick<TestContext, 'onTestFinished'>
   /** With bucket. */
   readonly address: string
   readonly rounds: number
@@ -39,11 +40,11 @@ const BATCH = 50
 const endsIn = (place: string): number => readWitnesses(place).filter(({ what }) => what === 'end').length
 
 export const campaign = async (plan: Campaign): Promise<Outcome> => {
-  const { address, rounds, seed, plant = 'none', killWorkers = false } = plan
+  const { own, address, rounds, seed, plant = 'none', killWorkers = false } = plan
   const place = folder()
   const dice = chance(seed)
   const client = await connect(planted(await openAt(address), plant), { logger: silentLogger })
-  onTestFinished(() => client.close())
+  own.onTestFinished(() => client.close())
   let started = 0
   const begin = async (): Promise<Child> => {
     const settings = { concurrency: 4, takes: [10, 60], leaseTtl: `${LEASE}ms` }

@@ -1,14 +1,14 @@
-/** Servers that are killed under load, with workers that are killed beside them: nothing acknowledged is lost. */
+/** Servers that are killed under load, with workers that are killed beside them: nothing acknowledged is lost. Side by side: much of it is waiting. */
 import { jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
-import { expect, onTestFinished, test } from 'vitest'
+import { afterAll, expect, type TestContext, test } from 'vitest'
 import { cleanUp, pause, until } from '../crash/processes.ts'
 import { percentile, report } from '../crash/seed.ts'
 import { startNats, startNatsCluster } from '../servers/nats.ts'
 import { campaign, type Outcome } from './campaign.ts'
 import { onNats } from './setup.ts'
 
-cleanUp()
+cleanUp(afterAll)
 
 const told = (what: string, { acknowledged, refused, killed, wrong, recoveries }: Outcome): void => {
   const [p50, max] = [percentile(recoveries, 0.5), Math.max(...recoveries)]
@@ -19,31 +19,16 @@ const told = (what: string, { acknowledged, refused, killed, wrong, recoveries }
 }
 
 /** One server, killed and started again in each round. */
-const killing = async (outage: number) => {
+const killing = async (own: TestContext, outage: number) => {
   const server = await startNats()
-  onTestFinished(() => server.remove())
+  own.onTestFinished(() => server.remove())
   const disturb = async (): Promise<void> => {
     await server.kill()
     await pause(outage)
     await server.start()
   }
-  return { address: `${server.url}/load`, disturb }
+  return { own, address: `${server.url}/load`, disturb }
 }
-
-onNats('nats-server killed with kill -9 under load', () => {
-  test('twenty times, beside four worker processes killed at random, loses nothing', { timeout: 300_000 }, async () => {
-    const outcome = await campaign({ ...(await killing(100)), rounds: 20, seed: 20, killWorkers: true })
-    told('one server', outcome)
-    expect(outcome.wrong.slice(0, 5)).toEqual([])
-    expect(outcome.acknowledged).toBeGreaterThan(500)
-  })
-
-  test('shows a store that acknowledges what it could not write', { timeout: 120_000 }, async () => {
-    // Longer than the store's own patience.
-    const outcome = await campaign({ ...(await killing(18_000)), rounds: 1, seed: 2, plant: 'ignore-full' })
-    expect(outcome.wrong.some((sentence) => sentence.includes('is lost'))).toBe(true)
-  })
-})
 
 /** The server that decides what is written to the bucket. */
 const leaderOf = async (url: string, stream: string): Promise<string | undefined> => {
@@ -55,10 +40,27 @@ const leaderOf = async (url: string, stream: string): Promise<string | undefined
   }
 }
 
-onNats('three servers with three replicas', () => {
-  test('lose nothing when their leader is killed ten times', { timeout: 300_000 }, async () => {
+onNats('nats-server killed with kill -9 under load', () => {
+  test.concurrent('twenty times, beside four worker processes killed at random, loses nothing', {
+    timeout: 300_000,
+  }, async (own) => {
+    const outcome = await campaign({ ...(await killing(own, 100)), rounds: 20, seed: 20, killWorkers: true })
+    told('one server', outcome)
+    expect(outcome.wrong.slice(0, 5)).toEqual([])
+    expect(outcome.acknowledged).toBeGreaterThan(500)
+  })
+
+  test.concurrent('shows a store that acknowledges what it could not write', { timeout: 120_000 }, async (own) => {
+    // Longer than the store's own patience.
+    const outcome = await campaign({ ...(await killing(own, 18_000)), rounds: 1, seed: 2, plant: 'ignore-full' })
+    expect(outcome.wrong.some((sentence) => sentence.includes('is lost'))).toBe(true)
+  })
+
+  test.concurrent('ten times, always the leader of three with three replicas, loses nothing', {
+    timeout: 300_000,
+  }, async (own) => {
     const cluster = await startNatsCluster()
-    onTestFinished(() => cluster.remove())
+    own.onTestFinished(() => cluster.remove())
     const disturb = async (): Promise<void> => {
       let leader: string | undefined
       await until('there is a leader', async () => {
@@ -73,7 +75,7 @@ onNats('three servers with three replicas', () => {
       })
       await server.start()
     }
-    const outcome = await campaign({ address: `${cluster.url}/load?replicas=3`, rounds: 10, seed: 10, disturb })
+    const outcome = await campaign({ own, address: `${cluster.url}/load?replicas=3`, rounds: 10, seed: 10, disturb })
     told('three servers', outcome)
     expect(outcome.wrong.slice(0, 5)).toEqual([])
     expect(outcome.acknowledged).toBeGreaterThan(300)

@@ -1,6 +1,6 @@
 /** From a SQLite file to PostgreSQL under load, the mover killed at every named point: nothing runs twice, nothing is lost. */
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { makeFolder } from '../cli/shell.ts'
 import { DEATHS, moveCampaign } from '../crash/move-campaign.ts'
 import { moveRate } from '../crash/move-rate.ts'
@@ -8,16 +8,16 @@ import { cleanUp, folder } from '../crash/processes.ts'
 import { report } from '../crash/seed.ts'
 import { freshDatabase, onPostgres } from './setup.ts'
 
-cleanUp()
+cleanUp(afterAll)
 
 onPostgres('a move', (url) => {
   const shell = makeFolder()
   const file = (): string => join(folder(), 'tasks.db')
 
-  test('from SQLite to PostgreSQL with live workers on both sides, killed at every named point and run again, loses and doubles nothing', {
+  test.concurrent('from SQLite to PostgreSQL with live workers on both sides, killed at every named point and run again, loses and doubles nothing', {
     timeout: 300_000,
-  }, async () => {
-    const outcome = await moveCampaign({ from: file(), to: await freshDatabase(url), deaths: DEATHS })
+  }, async (own) => {
+    const outcome = await moveCampaign({ from: file(), to: await freshDatabase(url, own), deaths: DEATHS })
     const { wrong, killed, stolen, ranOn, slots } = outcome
     report(
       `move, postgres: ${killed} kills of the mover, ${stolen} tasks claimed in between, ${ranOn.from} tasks ran in the file, ${ranOn.to} in PostgreSQL, ${slots} slots, ${wrong.length} violations`,
@@ -27,16 +27,20 @@ onPostgres('a move', (url) => {
     expect(Math.min(stolen, ranOn.from, ranOn.to, slots)).toBeGreaterThan(0)
   })
 
-  test('from PostgreSQL back to a file loses and doubles nothing either', { timeout: 180_000 }, async () => {
+  test.concurrent('from PostgreSQL back to a file loses and doubles nothing either', {
+    timeout: 180_000,
+  }, async (own) => {
     const deaths = DEATHS.filter(({ call }) => ['insert', 'commit', 'remove'].includes(call))
-    const { wrong } = await moveCampaign({ from: await freshDatabase(url), to: file(), deaths, tasks: 500 })
+    const { wrong } = await moveCampaign({ from: await freshDatabase(url, own), to: file(), deaths, tasks: 500 })
     expect(wrong.slice(0, 5)).toEqual([])
   })
 
-  test('to PostgreSQL by a mover that archives before it copies is noticed', { timeout: 120_000 }, async () => {
+  test.concurrent('to PostgreSQL by a mover that archives before it copies is noticed', {
+    timeout: 120_000,
+  }, async (own) => {
     const { wrong } = await moveCampaign({
       from: file(),
-      to: await freshDatabase(url),
+      to: await freshDatabase(url, own),
       deaths: [{ side: 'from', call: 'commit', when: 'after' }],
       tasks: 200,
       plant: 'archive-first',

@@ -1,6 +1,6 @@
 /** A server that is stopped as by a crash and started again, under load: nothing acknowledged is lost, and nobody gives up. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { expect, onTestFinished, test } from 'vitest'
+import { afterAll, expect, type TestContext, test } from 'vitest'
 import { connect, silentLogger } from '../../src/index.ts'
 import { openAt } from '../crash/address.ts'
 import { type Plant, planted } from '../crash/planted.ts'
@@ -11,13 +11,14 @@ import { readWitnesses } from '../crash/witness.ts'
 import { startPostgres } from '../servers/postgres.ts'
 import { onPostgres } from './setup.ts'
 
-cleanUp()
+cleanUp(afterAll)
 
 const PROCESSES = 4
 const LEASE = 5_000
 const WINDOW = 1_000
 
 interface Campaign {
+  readonly own: TestContext
   readonly restarts: number
   /** In the process that submits. */
   readonly plant?: Plant
@@ -29,13 +30,13 @@ const rateOf = (place: string): number => {
   return readWitnesses(place).filter(({ what, mono }) => what === 'end' && mono > since).length
 }
 
-const campaign = async ({ restarts, plant = 'none' }: Campaign) => {
+const campaign = async ({ own, restarts, plant = 'none' }: Campaign) => {
   // With fsync, as a real one has.
   const server = await startPostgres()
-  onTestFinished(() => server.remove())
+  own.onTestFinished(() => server.remove())
   const place = folder()
   const client = await connect(planted(await openAt(server.url), plant), { logger: silentLogger })
-  onTestFinished(() => client.close())
+  own.onTestFinished(() => client.close())
   const begin = (seed: number): Child =>
     start('worker', {
       file: server.url,
@@ -103,10 +104,10 @@ const campaign = async ({ restarts, plant = 'none' }: Campaign) => {
 }
 
 onPostgres('a server stopped as by a crash', () => {
-  test('ten times under load loses nothing, kills nothing, and is at full rate again within ten seconds', {
+  test.concurrent('ten times under load loses nothing, kills nothing, and is at full rate again within ten seconds', {
     timeout: 300_000,
-  }, async () => {
-    const { acknowledged, refused, wrong, dead, alive, ends, recoveries } = await campaign({ restarts: 10 })
+  }, async (own) => {
+    const { acknowledged, refused, wrong, dead, alive, ends, recoveries } = await campaign({ own, restarts: 10 })
     const [p50, max] = [percentile(recoveries, 0.5), Math.max(...recoveries)]
     report(
       `restart: ${recoveries.length} restarts, ${acknowledged} tasks acknowledged, ${refused} refused, ${wrong.length} violations, ${dead} dead`,
@@ -119,8 +120,8 @@ onPostgres('a server stopped as by a crash', () => {
     expect(max).toBeLessThan(10_000)
   })
 
-  test('shows a store that acknowledges before it writes', { timeout: 120_000 }, async () => {
-    const { wrong } = await campaign({ restarts: 2, plant: 'early-ack' })
+  test.concurrent('shows a store that acknowledges before it writes', { timeout: 120_000 }, async (own) => {
+    const { wrong } = await campaign({ own, restarts: 2, plant: 'early-ack' })
     expect(wrong.some((sentence) => sentence.includes('is lost'))).toBe(true)
   })
 })

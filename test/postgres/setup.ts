@@ -1,6 +1,6 @@
 /** What the tests of PostgreSQL begin with: the server, or the reason why there is none, and a schema of their own. */
 import { randomBytes } from 'node:crypto'
-import { describe, onTestFinished, test } from 'vitest'
+import { describe, onTestFinished, type TestContext, test } from 'vitest'
 import { type Client, type ConnectOptions, connect, silentLogger } from '../../src/index.ts'
 import { serversOf } from '../servers/ask.ts'
 import { freshSchema, runSql } from '../servers/schemas.ts'
@@ -48,11 +48,14 @@ export const begin = (url: string): Bench => {
   }
 }
 
-/** A database that is gone when the test is over. */
-export const freshDatabase = async (url: string): Promise<string> => {
+/** A database that is gone when the test is over. Tests that run side by side say which they are. */
+export const freshDatabase = async (
+  url: string,
+  own: Pick<TestContext, 'onTestFinished'> = { onTestFinished },
+): Promise<string> => {
   const name = `holdfast_test_${randomBytes(6).toString('hex')}`
   await runSql(url, `create database ${name}`)
-  onTestFinished(async () => void (await runSql(url, `drop database ${name} with (force)`)))
+  own.onTestFinished(async () => void (await runSql(url, `drop database ${name} with (force)`)))
   const made = new URL(url)
   made.pathname = `/${name}`
   return made.href

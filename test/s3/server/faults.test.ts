@@ -1,5 +1,5 @@
 /** Workers killed again and again while the server fails, refuses, does not answer and breaks off: nothing is lost. */
-import { expect, onTestFinished, test } from 'vitest'
+import { afterAll, expect, type TestContext, test } from 'vitest'
 import { connect, silentLogger } from '../../../src/index.ts'
 import { openAt } from '../../crash/address.ts'
 import type { Plant } from '../../crash/planted.ts'
@@ -12,7 +12,7 @@ import type { S3Target } from '../../servers/s3.ts'
 import { addressOf, freshPrefix } from '../setup.ts'
 import { onS3 } from './setup.ts'
 
-cleanUp()
+cleanUp(afterAll)
 
 const LEASE = 8_000
 const RATES: FaultRates = { unavailable: 0.1, conflict: 0.2, lostReply: 0.1, truncated: 0.05, slow: 0.05 }
@@ -20,6 +20,7 @@ const TASKS = Number(process.env['HOLDFAST_S3_TASKS'] ?? 2_000)
 const KILLS = 8
 
 interface Campaign {
+  readonly own: TestContext
   readonly tasks: number
   readonly rates: FaultRates
   /** How long a run takes, in milliseconds, at least and at most. */
@@ -29,11 +30,11 @@ interface Campaign {
 }
 
 const campaign = async (target: S3Target, subject: string, plan: Campaign) => {
-  const { tasks, rates, takes, leaseTtl, plant = 'none' } = plan
+  const { own, tasks, rates, takes, leaseTtl, plant = 'none' } = plan
   const { seed, between, pick } = seededChance(subject)
   const { endpoint, bucket: _, ...keys } = target
   const proxy = await startFaultProxy({ seed, endpoint, rates, lateness: 1_000, pages: { of: 100, keys } })
-  onTestFinished(() => proxy.close())
+  own.onTestFinished(() => proxy.close())
   const prefix = freshPrefix()
   const [straight, faulty] = [addressOf(target, prefix), addressOf({ ...target, endpoint: proxy.endpoint }, prefix)]
   await (await openAt(straight)).close()
@@ -97,8 +98,11 @@ const campaign = async (target: S3Target, subject: string, plan: Campaign) => {
 }
 
 onS3('a server that fails in every way at once', (target) => {
-  test('loses no task of workers that are killed beside it, and makes none twice', { timeout: 500_000 }, async () => {
+  test.concurrent('loses no task of workers that are killed beside it, and makes none twice', {
+    timeout: 500_000,
+  }, async (own) => {
     const { submitted, wrong, count, kills, faults } = await campaign(target, 's3 faults', {
+      own,
       tasks: TASKS,
       rates: RATES,
       takes: [5, 200],
@@ -112,8 +116,9 @@ onS3('a server that fails in every way at once', (target) => {
       expect(faults[fault]).toBeGreaterThan(10)
   })
 
-  test('by workers that take a lease before its end is noticed', { timeout: 200_000 }, async () => {
+  test.concurrent('by workers that take a lease before its end is noticed', { timeout: 200_000 }, async (own) => {
     const { wrong } = await campaign(target, 's3 planted', {
+      own,
       tasks: 40,
       rates: {},
       takes: [200, 800],

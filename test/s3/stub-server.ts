@@ -21,6 +21,8 @@ export interface StubServer {
   readonly endpoint: string
   readonly objects: Map<string, { readonly body: string; readonly etag: string }>
   readonly requests: string[]
+  /** The access key with which each request was signed. */
+  readonly signers: string[]
   manners: StubManners
   close(): Promise<void>
 }
@@ -39,6 +41,7 @@ const refuse = (response: ServerResponse, status: number, code: string): void =>
 export const startStub = async (manners: StubManners = {}): Promise<StubServer> => {
   const objects = new Map<string, { body: string; etag: string }>()
   const requests: string[] = []
+  const signers: string[] = []
   let writes = 0
 
   const isRefused = (key: string, headers: IncomingMessage['headers']): boolean => {
@@ -73,6 +76,7 @@ export const startStub = async (manners: StubManners = {}): Promise<StubServer> 
     const url = new URL(request.url!, 'http://stub')
     const key = decodeURIComponent(url.pathname.split('/').slice(2).join('/'))
     requests.push(`${request.method} ${key}`)
+    signers.push(/Credential=([^/]*)/.exec(request.headers.authorization ?? '')?.[1] ?? '')
     const { status, code = 'Refused' } = stub.manners
     if (status !== undefined) return refuse(response, status, code)
     if (request.method === 'PUT') return put(key, request, response)
@@ -96,6 +100,7 @@ export const startStub = async (manners: StubManners = {}): Promise<StubServer> 
     endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     objects,
     requests,
+    signers,
     manners,
     async close() {
       server.closeAllConnections()

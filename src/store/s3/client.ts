@@ -48,6 +48,8 @@ export const makeClient = (driver: Driver, place: S3Place, clock: ServerClock, o
     ...(region === null ? (endpoint === null ? null : { region: 'us-east-1' }) : { region }),
     ...(options.credentials === undefined ? null : { credentials: options.credentials }),
     forcePathStyle: pathStyle,
+    // Ours is added below, before the first request, and there is no other: it need not be put together for every one.
+    cacheMiddleware: true,
     // A repeated conditional write would meet its own first try and take it for somebody else's.
     maxAttempts: 1,
     // What other vendors than AWS understand.
@@ -61,6 +63,7 @@ export const makeClient = (driver: Driver, place: S3Place, clock: ServerClock, o
       httpsAgent: agent,
     },
   })
+  client.config.signer = kept(client.config.signer)
   client.middlewareStack.add(
     (next) => async (args) => {
       const askedAt = performance.now()
@@ -73,4 +76,18 @@ export const makeClient = (driver: Driver, place: S3Place, clock: ServerClock, o
     { step: 'deserialize', priority: 'low', name: 'holdfastClock' },
   )
   return client
+}
+
+type MakeSigner = S3Client['config']['signer']
+
+/** The SDK makes a signer for every request. One for each region does as well: it asks for the credentials each time that it signs. */
+const kept = (make: MakeSigner): MakeSigner => {
+  const signers = new Map<string, ReturnType<MakeSigner>>()
+  return (scheme) => {
+    const name = `${scheme?.name} ${scheme?.signingName} ${scheme?.signingRegion}`
+    const signer = signers.get(name) ?? make(scheme)
+    signers.set(name, signer)
+    signer.catch(() => signers.delete(name))
+    return signer
+  }
 }

@@ -31,7 +31,7 @@ export {
   type TaskError,
   TaskStatus,
 } from './core/task.ts'
-export { parseView, VIEW_ALIASES, VIEWS, type View } from './core/views.ts'
+export { COUNTED_VIEWS, type CountedView, parseView, VIEW_ALIASES, VIEWS, type View } from './core/views.ts'
 export { type Circumstances, type Reason, reasonOf, skippedBecause } from './core/why.ts'
 export { AbortedError, type AbortReason, type Handler, type TaskContext } from './runtime/attempt.ts'
 export type { BulkOptions, BulkReport } from './runtime/bulk.ts'
@@ -55,7 +55,7 @@ export type { MoveEvent } from './runtime/events.ts'
 export type { Explanation } from './runtime/explain.ts'
 export type { FollowOptions, TaskChange } from './runtime/following.ts'
 export type { ImportOptions, ImportReport, OpenLines } from './runtime/importing.ts'
-export type { Count, ListOptions, QueueStats, TaskPage, TaskQuery } from './runtime/inspect.ts'
+export type { Count, CountOptions, ListOptions, QueueStats, TaskPage, TaskQuery } from './runtime/inspect.ts'
 export type { TaskLease } from './runtime/lease.ts'
 export { type Logger, silentLogger, stderrLogger } from './runtime/logger.ts'
 export type { CancelManyOptions } from './runtime/many.ts'

@@ -1,8 +1,10 @@
 /** A suite that cannot fail proves nothing: each of these stores has one fault, and the case that names it must turn red. */
 import { describe, expect, test } from 'vitest'
 import * as machine from '../src/core/machine.ts'
+import { matches } from '../src/store/matching.ts'
 import { openMemory } from '../src/store/memory/store.ts'
-import type { Committed, Documents, Store, TaskRecord } from '../src/store/store.ts'
+import { glanceOf } from '../src/store/plain-glance.ts'
+import type { Committed, Documents, Glance, Store, TaskRecord } from '../src/store/store.ts'
 import { conformanceCases } from '../src/testing/conformance/cases.ts'
 import { walk } from '../src/testing/model-walk.ts'
 
@@ -39,6 +41,10 @@ const changeRead =
 const changeDocuments =
   (change: (documents: Documents) => Partial<Documents>) =>
   (store: Store): Partial<Store> => ({ documents: { ...store.documents, ...change(store.documents) } })
+
+const changeGlance =
+  (change: (glance: Glance) => Partial<Glance>) =>
+  (store: Store): Partial<Store> => ({ glance: { ...glanceOf(store), ...change(glanceOf(store)) } })
 
 const FAULTS: Readonly<Record<string, Fault>> = {
   'ignores revisions': {
@@ -261,6 +267,36 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     caughtBy: 'a count goes no further than its cap',
     walk: true,
     faulty: (store) => ({ count: (query, _cap, now) => store.count(query, 1_000_000, now) }),
+  },
+  'forgets where a glance stopped': {
+    caughtBy: 'a glance that stops early says where to go on, and who does so meets every task once',
+    faulty: changeGlance((glance) => ({
+      list: async (query, page, most) => ({
+        tasks: (await glance.list({}, { ...page, limit: most }, most)).tasks
+          .filter((record) => matches(record, query, page.now!))
+          .slice(0, page.limit),
+        stoppedAt: null,
+      }),
+    })),
+  },
+  'counts the newest and takes them for all': {
+    caughtBy: 'a count that stopped says so: it is never too high, and exact unless it says that there may be more',
+    faulty: changeGlance((glance) => ({
+      count: async (query, cap, most, now) => ({
+        ...(await glance.count(query, Math.min(cap, most), most, now)),
+        capped: false,
+      }),
+    })),
+  },
+  'counts retrying tasks twice': {
+    caughtBy: 'the counts of a queue tell each view, and which of them may be more',
+    faulty: changeGlance((glance) => ({
+      queues: async (names, cap, now) =>
+        (await glance.queues(names, cap, now)).map((counts) => ({
+          ...counts,
+          scheduled: counts.scheduled + counts.retrying,
+        })),
+    })),
   },
   'puts documents whatever their version': {
     caughtBy: 'a put under another version is a conflict and writes nothing',

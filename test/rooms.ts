@@ -19,7 +19,7 @@ interface Room {
 
 const CORE = /^src\/core\//
 /** The contract, and what stores share that follows from it alone. */
-const CONTRACT = /^src\/store\/(store|matching|lease-keeper|lease-board|packed-leases)\.ts$/
+const CONTRACT = /^src\/store\/(store|matching|plain-glance|lease-keeper|lease-board|packed-leases)\.ts$/
 /** Both ends of a keeper's thread, for every store that renews over a connection. */
 const THREADED = /^src\/store\/threaded-keeper\.ts$/
 const KV = /^src\/store\/kv\//

@@ -2,7 +2,8 @@
 import { signal } from '@preact/signals'
 import type { FunctionComponent } from 'preact'
 import { useEffect } from 'preact/hooks'
-import { connection, queues, sum } from './live.ts'
+import { shownCount } from './counted.ts'
+import { connection, queues } from './live.ts'
 import { Dead } from './pages/dead.tsx'
 import { Login } from './pages/login.tsx'
 import { Overview } from './pages/overview.tsx'
@@ -19,14 +20,13 @@ import { Toast } from './parts/toast.tsx'
 import { hrefOf, type Route, route } from './route.ts'
 import { info, isLocked, isReadOnly, refusal } from './session.ts'
 import { nextTheme, setTheme, theme } from './theme.ts'
-import { short } from './words.ts'
 
 interface Place {
   readonly page: string
   readonly name: string
   readonly icon: keyof typeof ICONS
   readonly Page: FunctionComponent
-  readonly count?: () => number
+  readonly count?: () => { readonly count: number; readonly text: string }
 }
 
 const PLACES: readonly Place[] = [
@@ -38,7 +38,7 @@ const PLACES: readonly Place[] = [
     name: 'Dead letters',
     icon: 'dead',
     Page: Dead,
-    count: () => sum(queues.value ?? [], 'failed'),
+    count: () => shownCount(queues.value ?? [], 'failed'),
   },
   { page: 'schedules', name: 'Schedules', icon: 'schedules', Page: Schedules },
   { page: 'workers', name: 'Workers', icon: 'workers', Page: Workers },
@@ -47,12 +47,12 @@ const PLACES: readonly Place[] = [
 const Nav = () => (
   <nav aria-label="Pages">
     {PLACES.map(({ page, name, icon, count }) => {
-      const counted = count?.() ?? 0
+      const counted = count?.()
       return (
         <a key={page} href={hrefOf(page)} aria-current={route.value.page === page ? 'page' : undefined}>
           {ICONS[icon]}
           <span>{name}</span>
-          {counted > 0 && <b class="count">{short(counted)}</b>}
+          {counted !== undefined && counted.count > 0 && <b class="count">{counted.text}</b>}
         </a>
       )
     })}

@@ -30,8 +30,6 @@ export const onChanges = (listener: Listener): (() => void) => {
   return () => listeners.delete(listener)
 }
 
-export const sum = (of: readonly Queue[], name: keyof Counts): number => of.reduce((so, queue) => so + queue[name], 0)
-
 let source: EventSource | null = null
 let later = 0
 
@@ -78,7 +76,7 @@ const close = (): void => {
 
 export const setQueues = (counted: readonly Queue[]): void => {
   queues.value = counted.toSorted((a, b) => (a.queue < b.queue ? -1 : 1))
-  const of = (name: keyof Counts): number => sum(counted, name)
+  const of = (name: keyof Counts): number => counted.reduce((so, queue) => so + queue[name], 0)
   const depth = { at: storeTime(), ready: of('ready'), running: of('running'), scheduled: of('scheduled') }
   depths.value = [...depths.value, { ...depth, retrying: of('retrying') }].slice(-KEPT)
 }

@@ -96,6 +96,8 @@ export interface Counts {
 export interface Queue extends Counts {
   readonly queue: string
   readonly paused: boolean
+  /** Of these there may be more than the number says. */
+  readonly capped: readonly (keyof Counts)[]
 }
 
 interface Spread {

@@ -5,6 +5,20 @@ import { type Instant, STATUSES, type TaskRecord, type TaskStatus } from './task
 export const VIEWS = [...STATUSES, 'scheduled', 'ready', 'retrying', 'dead'] as const
 export type View = TaskStatus | 'scheduled' | 'ready' | 'retrying' | 'dead'
 
+/** What is counted of a queue: every task is in one of these. */
+export const COUNTED_VIEWS = [
+  'ready',
+  'scheduled',
+  'retrying',
+  'running',
+  'completed',
+  'failed',
+  'cancelled',
+  'expired',
+  'archived',
+] as const
+export type CountedView = (typeof COUNTED_VIEWS)[number]
+
 /** Names of the source designs, accepted wherever a view is. */
 export const VIEW_ALIASES: Readonly<Record<string, View>> = {
   in_flight: 'running',

@@ -18,8 +18,12 @@ const EVERY = 250
 /** Of so many at once: a page shows no more. */
 const MOST_CHANGES = 200
 const STATS_EVERY = 2_000
+/** Counts go no further: enough to tell a few from a flood. */
+export const STATS_CAP = 10_000
 /** Counting is not to be all that the store does. */
-const REST = 10
+const REST = 30
+/** Viewers see no more changes than this of one look; a busier store is told them in part. */
+const MOST_LOOKED_AT = 500
 /** A follower that fails is started again after this. */
 const AGAIN = 2_000
 
@@ -31,6 +35,7 @@ export class Feed {
   readonly #timers = new Set<NodeJS.Timeout>()
   readonly #closing = new AbortController()
   #following: AbortController | null = null
+  #looking = new AbortController()
   #gathered: TaskChange[] = []
   #skipped = 0
 
@@ -59,7 +64,14 @@ export class Feed {
 
   /** As `watch`, but every single change and nothing else. */
   listen(listener: Listener): () => void {
-    return this.#join(this.#listeners, listener)
+    const wasForViewers = this.#following !== null && this.#listeners.size === 0
+    const leave = this.#join(this.#listeners, listener)
+    // Who follows for viewers alone may leave something out.
+    if (wasForViewers) this.#lookAnew()
+    return () => {
+      leave()
+      if (this.#listeners.size === 0) this.#lookAnew()
+    }
   }
 
   close(): void {
@@ -88,7 +100,15 @@ export class Feed {
     void this.#count(following.signal)
   }
 
+  #lookAnew(): void {
+    if (this.#following === null) return
+    this.#looking.abort()
+    this.#looking = new AbortController()
+  }
+
   #end(): void {
+    this.#looking.abort()
+    this.#looking = new AbortController()
     this.#following?.abort()
     this.#following = null
     for (const timer of this.#timers) clearTimeout(timer)
@@ -100,7 +120,10 @@ export class Feed {
   async #follow(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
-        for await (const change of this.#client.changes({ signal })) this.#gather(change)
+        const most = this.#listeners.size === 0 ? { most: MOST_LOOKED_AT } : null
+        const { signal: looking } = this.#looking
+        for await (const change of this.#client.changes({ signal: looking, ...most })) this.#gather(change)
+        if (looking.aborted) continue
       } catch {
         // What the store says of itself, a viewer learns when it asks for anything else.
       }
@@ -112,13 +135,14 @@ export class Feed {
     this.#ticker.count(change)
     for (const listener of this.#listeners) listener(change)
     if (this.#viewers.size === 0) return
-    if (this.#gathered.length < MOST_CHANGES) this.#gathered.push(change)
-    else this.#skipped++
+    const isTold = this.#gathered.length < MOST_CHANGES
+    if (isTold) this.#gathered.push(change)
+    this.#skipped += (change.weight ?? 1) - (isTold ? 1 : 0)
   }
 
   #tellChanges(): void {
     if (this.#gathered.length === 0) return
-    this.#tell({ name: 'changes', changes: this.#gathered, skipped: this.#skipped })
+    this.#tell({ name: 'changes', changes: this.#gathered, skipped: Math.max(0, Math.round(this.#skipped)) })
     this.#gathered = []
     this.#skipped = 0
   }
@@ -129,7 +153,7 @@ export class Feed {
       const began = performance.now()
       try {
         // Nobody looks: nothing is counted.
-        const queues = this.#viewers.size === 0 ? null : await this.#client.stats()
+        const queues = this.#viewers.size === 0 ? null : await this.#client.stats({ cap: STATS_CAP })
         if (queues !== null && !signal.aborted) this.#tell({ name: 'stats', queues })
       } catch {
         // The next one tells.

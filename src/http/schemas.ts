@@ -1,4 +1,5 @@
 /** The words of the document: JSON Schemas of what goes over the wire. */
+import { COUNTED_VIEWS } from '../index.ts'
 
 export interface Schema {
   readonly type?: string | readonly string[]
@@ -109,17 +110,7 @@ const task = shape(
   { deduplicated: flag('it was there already, under the idempotency key') },
 )
 
-const counts = {
-  ready: whole(),
-  scheduled: whole(),
-  retrying: whole(),
-  running: whole(),
-  completed: whole(),
-  failed: whole(),
-  cancelled: whole(),
-  expired: whole(),
-  archived: whole(),
-} as const
+const counts = Object.fromEntries(COUNTED_VIEWS.map((view) => [view, whole()]))
 
 const schedule = shape({
   id: text(),
@@ -201,10 +192,17 @@ const tick = shape({
   duration: { ...spread, description: 'from claimed to ended, milliseconds; null: nothing ended' },
 })
 
+/** Of several counts, those that may be more. */
+export const capped: Schema = {
+  type: 'array',
+  items: { type: 'string', enum: COUNTED_VIEWS },
+  description: 'of these there may be more than the number says',
+}
+
 export const SCHEMAS = {
   Task: task,
   HistoryEntry: historyEntry,
-  QueueStats: shape({ queue: text(), paused: flag(), ...counts }),
+  QueueStats: shape({ queue: text(), paused: flag(), ...counts, capped }),
   Schedule: schedule,
   Worker: worker,
   DeadGroup: deadGroup,

@@ -36,8 +36,8 @@ export class Ticker {
     this.#clear()
   }
 
-  count({ entry, task }: TaskChange): void {
-    this.#moves[entry.move] = (this.#moves[entry.move] ?? 0) + 1
+  count({ entry, task, weight = 1 }: TaskChange): void {
+    this.#moves[entry.move] = (this.#moves[entry.move] ?? 0) + weight
     // Of a task that has moved on since, `availableAt` and `startedAt` may be those of a later run.
     const isLast = task.revision === entry.n
     if (entry.move === 'claim') {
@@ -52,7 +52,7 @@ export class Ticker {
   turn(now: number): Tick {
     const tick: Tick = {
       at: now,
-      moves: this.#moves,
+      moves: Object.fromEntries(Object.entries(this.#moves).map(([move, n]) => [move, Math.round(n)])),
       wait: spreadOf(this.#waits),
       duration: spreadOf(this.#durations),
     }

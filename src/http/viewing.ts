@@ -2,6 +2,7 @@
 import { DoorError } from './errors.ts'
 import type { FeedEvent } from './feed.ts'
 import type { Call } from './route.ts'
+import type { Showing } from './showing.ts'
 import type { Tick } from './ticker.ts'
 
 /** A viewer that does not read is sent away: its browser comes back by itself. */
@@ -19,9 +20,22 @@ const shownTick = ({ at, ...tick }: Tick): Record<string, unknown> => ({
   ...tick,
 })
 
+/** What all viewers get alike is written once. */
+const written = new WeakMap<FeedEvent, WeakMap<Showing, Uint8Array>>()
+
+const writtenOnce = (event: FeedEvent, showing: Showing, write: () => Uint8Array): Uint8Array => {
+  const known = written.get(event) ?? new WeakMap<Showing, Uint8Array>()
+  written.set(event, known)
+  const bytes = known.get(showing) ?? write()
+  known.set(showing, bytes)
+  return bytes
+}
+
 export const streamOf = ({ feed, showing, query, signal }: Call): ReadableStream<Uint8Array> => {
   if (feed.viewers >= MOST_VIEWERS) throw new DoorError('TOO_MANY_VIEWERS')
   const { queue, type, task } = query
+  const isAlike = ({ name }: FeedEvent): boolean =>
+    name !== 'changes' || (queue === undefined && type === undefined && task === undefined)
   const seen = (event: FeedEvent): Record<string, unknown> | null => {
     if (event.name === 'tick') return shownTick(event.tick)
     if (event.name === 'stats') return { queues: event.queues }
@@ -48,8 +62,9 @@ export const streamOf = ({ feed, showing, query, signal }: Call): ReadableStream
           else end()
         }
         const view = (event: FeedEvent): void => {
-          const data = seen(event)
-          if (data !== null) send(message(event.name, data))
+          const data = isAlike(event) ? null : seen(event)
+          if (isAlike(event)) send(writtenOnce(event, showing, () => message(event.name, seen(event))))
+          else if (data !== null) send(message(event.name, data))
         }
         const beat = setInterval(() => send(encoder.encode(': still here\n\n')), STILL_HERE).unref()
         const unwatch = feed.watch(view)

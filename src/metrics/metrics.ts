@@ -1,7 +1,15 @@
 /** From moves to numbers: of this process, or of the whole store. */
 import { type Channel, channel } from 'node:diagnostics_channel'
 import { Registry } from '@prometheus-io/client'
-import type { Client, HistoryEntry, MoveEvent, QueueStats, Task, TaskChange } from '../index.ts'
+import {
+  type Client,
+  COUNTED_VIEWS,
+  type HistoryEntry,
+  type MoveEvent,
+  type QueueStats,
+  type Task,
+  type TaskChange,
+} from '../index.ts'
 import { Expirations } from './expirations.ts'
 import { type Counted, type Instruments, makeInstruments } from './instruments.ts'
 
@@ -143,19 +151,7 @@ const tally = (instruments: Instruments, { move, at, to, delay }: Move, task: Ta
     instruments.duration.observe(labels, (at - task.startedAt) / 1_000)
 }
 
-const VIEWS = [
-  'ready',
-  'scheduled',
-  'retrying',
-  'running',
-  'completed',
-  'failed',
-  'cancelled',
-  'expired',
-  'archived',
-] as const
-
 const setDepth = ({ depth }: Instruments, queues: readonly QueueStats[]): void => {
   depth.reset()
-  for (const stats of queues) for (const view of VIEWS) depth.set({ queue: stats.queue, view }, stats[view])
+  for (const stats of queues) for (const view of COUNTED_VIEWS) depth.set({ queue: stats.queue, view }, stats[view])
 }

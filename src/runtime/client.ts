@@ -18,6 +18,7 @@ import { type FollowOptions, follow, type TaskChange } from './following.ts'
 import { type ImportOptions, type ImportReport, importLines, type OpenLines } from './importing.ts'
 import {
   type Count,
+  type CountOptions,
   countTasks,
   type ListOptions,
   listTasks,
@@ -171,8 +172,8 @@ export class Client {
   }
 
   /** Up to `cap`, which is 100,000 when left out. */
-  count(query: TaskQuery = {}, options: { readonly cap?: number } = {}): Promise<Count> {
-    return this.#do((session) => countTasks(session, query, options.cap))
+  count(query: TaskQuery = {}, options: CountOptions = {}): Promise<Count> {
+    return this.#do((session) => countTasks(session, query, options))
   }
 
   /** Why it is not running, or that it is: one honest sentence, and the facts that it rests on. */
@@ -194,9 +195,9 @@ export class Client {
     })
   }
 
-  /** Of every queue. */
-  stats(): Promise<QueueStats[]> {
-    return this.#do((session) => queueStats(session, this.#queues))
+  /** Of every queue, each count up to `cap`, or beyond it where that costs nothing; `capped` names those that may be more. */
+  stats(options: { readonly cap?: number } = {}): Promise<QueueStats[]> {
+    return this.#do((session) => queueStats(session, this.#queues, options.cap))
   }
 
   /** The output of a task that completes; rejects with TASK_FAILED, TASK_CANCELLED or TASK_EXPIRED when it ends otherwise. */

@@ -69,10 +69,10 @@ export class DeadLetters {
     return listTasks(this.#session, { ...options, status: 'failed' })
   }
 
-  /** By error: name, and message without numbers, ids and quoted text. Looks at `cap` dead letters at the most. */
+  /** By error: name, and message without numbers, ids and quoted text. Looks at `cap` dead letters at the most, the newest first. */
   async groups(query: DeadQuery = {}, options: { readonly cap?: number } = {}): Promise<DeadGroups> {
     const groups = new Map<string, Tally>()
-    const letters = this.#select(query, options.cap)
+    const letters = new Selection(this.#session, query, options.cap, 'newest')
     for (let batch = await letters.next(BATCH); batch.length > 0; batch = await letters.next(BATCH)) {
       for (const letter of batch) if ('record' in letter) count(groups, letter.record)
     }

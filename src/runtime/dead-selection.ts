@@ -3,6 +3,7 @@ import { HoldfastError } from '../core/errors.ts'
 import { fingerprintOf } from '../core/fingerprint.ts'
 import { checkId, checkInteger } from '../core/submission.ts'
 import type { Instant, TaskRecord } from '../core/task.ts'
+import type { Page } from '../store/store.ts'
 import { type TaskQuery, toQuery } from './inspect.ts'
 import { notFound, type Session } from './session.ts'
 import { withPatience } from './settle.ts'
@@ -31,10 +32,10 @@ export class Selection {
   #scanned = 0
   #isCapped = false
 
-  constructor(session: Session, which: Which, cap: number = DEFAULT_CAP) {
+  constructor(session: Session, which: Which, cap: number = DEFAULT_CAP, order: Page['order'] = 'oldest') {
     this.#session = session
     this.#cap = checkInteger(cap, 'cap', 1, 1_000_000_000)
-    this.#more = isQuery(which) ? this.#byQuery(which) : this.#byIds(typeof which === 'string' ? [which] : which)
+    this.#more = isQuery(which) ? this.#byQuery(which, order) : this.#byIds(typeof which === 'string' ? [which] : which)
   }
 
   get scanned(): number {
@@ -73,7 +74,10 @@ export class Selection {
   }
 
   /** Only what is dead by now: what dies again while we walk is not met a second time. */
-  #byQuery({ group, completedBefore, ...query }: DeadQuery): () => Promise<readonly Letter[] | null> {
+  #byQuery(
+    { group, completedBefore, ...query }: DeadQuery,
+    order: Page['order'],
+  ): () => Promise<readonly Letter[] | null> {
     const { time } = this.#session
     // The late end of what the store's clock may show: whoever has died by now is among them.
     const deadBefore = time.now() + 2 * Math.ceil(time.uncertainty) + 1
@@ -84,7 +88,12 @@ export class Selection {
     })
     const before: Instant = Math.min(wanted.completedBefore ?? deadBefore, deadBefore)
     const page = (after?: string): Promise<readonly TaskRecord[]> => {
-      const wish = { order: 'oldest', limit: PAGE, now: null, ...(after === undefined ? null : { after }) } as const
+      const wish = {
+        order,
+        limit: Math.min(PAGE, this.#cap - this.#scanned + 1),
+        now: null,
+        ...(after === undefined ? null : { after }),
+      } as const
       const found = withPatience(this.#session, () =>
         this.#session.store.list({ ...wanted, completedBefore: before }, wish),
       )

@@ -64,7 +64,7 @@ const queueFacts = async (session: Session, queues: Queues, workers: readonly Wo
   const [names, paused] = [await queues.names(), await queues.refresh()]
   const facts: Fact[] = []
   for (const queue of [...names].sort()) {
-    const { count: ready } = await countTasks(session, { queue, status: 'ready' }, MOST_READY)
+    const { count: ready } = await countTasks(session, { queue, status: 'ready' }, { cap: MOST_READY })
     const isPaused = paused.has(queue)
     const unserved = ready === 0 || isPaused ? [] : await unservedTypes(session, queue, workers)
     facts.push({ check: 'queue', queue, ready, isPaused, unserved })

@@ -34,8 +34,8 @@ export const explain = async (session: Session, queues: Queues, id: string): Pro
     session.store.now(),
     queues.refresh(),
     liveWorkers(session),
-    countTasks(session, { queue, status: 'ready' }, CAP),
-    countTasks(session, { queue, status: 'running' }, CAP),
+    countTasks(session, { queue, status: 'ready' }, { cap: CAP, most: CAP * 5 }),
+    countTasks(session, { queue, status: 'running' }, { cap: CAP }),
     skippedFor(session, task),
   ])
   const queuePaused = paused.has(queue)

@@ -5,7 +5,7 @@
  */
 import { mayPass } from '../core/errors.ts'
 import { Task } from '../core/snapshot.ts'
-import { checkName, type InstantInput, parseInstant } from '../core/submission.ts'
+import { checkInteger, checkName, type InstantInput, parseInstant } from '../core/submission.ts'
 import type { HistoryEntry, Instant, TaskRecord } from '../core/task.ts'
 import type { Query } from '../store/store.ts'
 import { pause } from './clock.ts'
@@ -17,6 +17,11 @@ export interface FollowOptions {
   readonly tag?: { readonly name: string; readonly value: string }
   /** Also what has happened since then. Default: only what happens from now on. */
   readonly since?: InstantInput
+  /**
+   * For who only looks on: while more tasks than this change between two looks, some changes are told for all, each with
+   * the `weight` that it has, and the store is left in peace. Default: every change is told.
+   */
+  readonly most?: number
   /** Ends it. */
   readonly signal?: AbortSignal
 }
@@ -26,6 +31,8 @@ export interface TaskChange {
   readonly entry: HistoryEntry
   /** As it was found, which may be some moves later. */
   readonly task: Task
+  /** It stands for about so many, where not all are told. */
+  readonly weight?: number
 }
 
 const EVERY = 250
@@ -40,6 +47,13 @@ const PAGE = 500
 /** Tasks that are remembered after a look: beyond it, what is older than the forgotten is taken for told. */
 const MOST_TOLD = 100_000
 const LONGEST_WAIT = 5_000
+/** While not everything is told. */
+const SLICES_EVERY = 500
+const REST_OF_SLICES = 20
+const FIRST_SLICE = 250
+const SHORTEST_SLICE = 10
+/** Of what is found in a slice, so many are read with their histories. */
+const MOST_READ = 100
 
 /** From now on, not only from the first turn of the loop. */
 export const follow = (
@@ -57,6 +71,7 @@ async function* tell(
   signal: AbortSignal,
 ): AsyncGenerator<TaskChange, void, undefined> {
   let failures = 0
+  let rest = EVERY
   while (!signal.aborted) {
     try {
       for await (const changes of follower.look()) {
@@ -66,12 +81,13 @@ async function* tell(
         }
       }
       failures = 0
+      rest = follower.rest
     } catch (error) {
       if (signal.aborted) return
       if (!mayPass(error)) throw error
       if (failures++ === 0) session.logger.warn(`the store does not answer; looking again: ${(error as Error).message}`)
     }
-    await pause(session.clock, Math.min(EVERY * 2 ** failures, LONGEST_WAIT), signal)
+    await pause(session.clock, Math.max(rest, Math.min(EVERY * 2 ** failures, LONGEST_WAIT)), signal)
   }
 }
 
@@ -86,9 +102,14 @@ class Follower {
   /** By the last long look everything before it had come to light. */
   #settled: Instant = 0
   #longDueAt = Number.NEGATIVE_INFINITY
+  readonly #most: number
+  /** While too much changes: how far back a look goes, in milliseconds. null: everything is told. */
+  #slice: number | null = null
+  #took = 0
 
-  constructor(session: Session, { queue, type, tag, since }: FollowOptions) {
+  constructor(session: Session, { queue, type, tag, since, most }: FollowOptions) {
     this.#session = session
+    this.#most = most === undefined ? Number.POSITIVE_INFINITY : checkInteger(most, 'most', 10, 1_000_000)
     this.#query = {
       ...(queue === undefined ? null : { queue: checkName(queue, 'queue') }),
       ...(type === undefined ? null : { type: checkName(type, 'type') }),
@@ -99,11 +120,53 @@ class Follower {
     this.#horizon = since === undefined ? now : parseInstant(since, 'since')
   }
 
+  /** How long to leave the store in peace. */
+  get rest(): number {
+    if (this.#most === Number.POSITIVE_INFINITY) return EVERY
+    return Math.min(Math.max(this.#slice === null ? EVERY : SLICES_EVERY, REST_OF_SLICES * this.#took), LONGEST_WAIT)
+  }
+
   /** Page by page, by time within each. */
   async *look(): AsyncGenerator<readonly TaskChange[], void, undefined> {
-    const { store, time, clock } = this.#session
+    const { time, clock } = this.#session
     if (time.isOld) await time.anchor()
     const began = clock.mono()
+    if (this.#slice === null) yield* this.#lookAtAll(began)
+    else yield await this.#lookAtSlice(this.#slice)
+    this.#took = clock.mono() - began
+  }
+
+  /** What changed in the last moment stands for what changed since the last look. */
+  async #lookAtSlice(slice: number): Promise<readonly TaskChange[]> {
+    const { store, time } = this.#session
+    const now = time.now()
+    const page = { order: 'newest', limit: this.#most, now: null } as const
+    const found = await store.list({ ...this.#query, updatedAfter: now - slice }, page)
+    const read = found.slice(0, MOST_READ)
+    const records = await store.get(read.map(({ id }) => id))
+    const elapsed = now - this.#lookedAt!
+    const weight = (elapsed / slice) * (found.length / Math.max(1, read.length))
+    this.#lookedAt = now
+    if (found.length === this.#most) this.#slice = Math.max(SHORTEST_SLICE, slice / 2)
+    else if (found.length < this.#most / 4) this.#slice = 2 * Math.max(slice, elapsed)
+    // Calm again: from here on everything is told.
+    if (this.#slice! > OVERLAP) {
+      this.#slice = null
+      this.#told.clear()
+      this.#horizon = now + 1
+      this.#longDueAt = this.#session.clock.mono() + LONG_OVERLAP
+    }
+    return records
+      .flatMap((record) => {
+        if (record === null) return []
+        const task = new Task(record)
+        return record.history.filter(({ at }) => at > now - slice).map((entry) => ({ entry, task, weight }))
+      })
+      .sort(byTime)
+  }
+
+  async *#lookAtAll(began: number): AsyncGenerator<readonly TaskChange[], void, undefined> {
+    const { store, time, clock } = this.#session
     const now = time.now()
     const isLong = began >= this.#longDueAt
     // Before the tasks are read: what is settled now is among them.
@@ -114,7 +177,14 @@ class Follower {
         ? // Also what has come to light before: what comes later is new.
           Math.min(this.#horizon - 1, now - back)
         : (isLong ? Math.min(this.#lookedAt, this.#settled) : this.#lookedAt) - back
+    let told = 0
     for await (const records of this.#pages(after)) {
+      told += records.length
+      if (told > this.#most) {
+        this.#slice = FIRST_SLICE
+        this.#lookedAt = now
+        return
+      }
       const changes = records.flatMap((record) => this.#news(record, now))
       if (changes.length > 0) yield changes.sort(byTime)
     }

@@ -3,7 +3,8 @@ import { HoldfastError } from '../core/errors.ts'
 import { Task } from '../core/snapshot.ts'
 import { checkId, checkInteger, checkName, type InstantInput, parseInstant } from '../core/submission.ts'
 import { parseView, viewFilter } from '../core/views.ts'
-import type { Query } from '../store/store.ts'
+import { glanceOf } from '../store/plain-glance.ts'
+import type { Query, QueueCounts } from '../store/store.ts'
 import type { Queues } from './queues.ts'
 import type { Session } from './session.ts'
 
@@ -26,6 +27,11 @@ export interface ListOptions extends TaskQuery {
   readonly limit?: number
   /** The `cursor` of the page before. */
   readonly cursor?: string
+  /**
+   * Newest first: pass no more than about so many tasks. A page may then be short, or empty, and have a cursor all the same.
+   * Default: as many as it takes, which is all of them when few match.
+   */
+  readonly most?: number
 }
 
 export interface TaskPage {
@@ -34,24 +40,16 @@ export interface TaskPage {
   readonly cursor: string | null
 }
 
-/** Exact up to the cap of the count; `capped` says that there are more. */
+/** Exact up to the cap of the count; `capped` says that there are more, or, of a count that was to pass no more than some, that there may be. */
 export interface Count {
   readonly count: number
   readonly capped: boolean
 }
 
-export interface QueueStats {
+/** How many tasks a queue has. Scheduled ones are counted without those that are retrying. */
+export interface QueueStats extends QueueCounts {
   readonly queue: string
   readonly paused: boolean
-  readonly ready: number
-  readonly scheduled: number
-  readonly retrying: number
-  readonly running: number
-  readonly completed: number
-  readonly failed: number
-  readonly cancelled: number
-  readonly expired: number
-  readonly archived: number
 }
 
 const NOT_ARCHIVED = ['pending', 'running', 'completed', 'failed', 'cancelled', 'expired'] as const
@@ -81,16 +79,22 @@ export const toQuery = (query: TaskQuery): Query => {
 }
 
 export const listTasks = async ({ store }: Session, options: ListOptions): Promise<TaskPage> => {
-  const { order = 'newest', cursor } = options
+  const { order = 'newest', cursor, most } = options
   if (order !== 'newest' && order !== 'oldest')
     throw new HoldfastError('INVALID_OPTION', "order must be 'newest' or 'oldest'", { field: 'order' })
   const limit = checkInteger(options.limit ?? 100, 'limit', 1, 1_000)
-  const after = cursor === undefined ? null : { after: checkCursor(cursor) }
   // One more than asked for tells whether there is a next page.
-  const records = await store.list(toQuery(options), { order, limit: limit + 1, now: null, ...after })
+  const page = { limit: limit + 1, now: null, ...(cursor === undefined ? null : { after: checkCursor(cursor) }) }
+  const query = toQuery(options)
+  const { tasks: records, stoppedAt } =
+    most === undefined || order === 'oldest'
+      ? { tasks: await store.list(query, { ...page, order }), stoppedAt: null }
+      : await glanceOf(store).list(query, page, checkMost(most))
   const tasks = records.slice(0, limit).map((record) => new Task(record))
-  return { tasks, cursor: records.length > limit ? tasks.at(-1)!.id : null }
+  return { tasks, cursor: records.length > limit ? tasks.at(-1)!.id : stoppedAt }
 }
+
+const checkMost = (most: number): number => checkInteger(most, 'most', 1_000, 1_000_000_000)
 
 const checkCursor = (cursor: string): string => {
   try {
@@ -100,40 +104,32 @@ const checkCursor = (cursor: string): string => {
   }
 }
 
-export const countTasks = async ({ store }: Session, query: TaskQuery, cap: number = DEFAULT_CAP): Promise<Count> => {
-  const count = await store.count(toQuery(query), checkInteger(cap, 'cap', 1, 1_000_000_000) + 1, null)
+export interface CountOptions {
+  /** Default 100,000. */
+  readonly cap?: number
+  /** Pass no more than about so many tasks. Default: as many as it takes. */
+  readonly most?: number
+}
+
+export const countTasks = async (
+  { store }: Session,
+  query: TaskQuery,
+  { cap = DEFAULT_CAP, most }: CountOptions = {},
+): Promise<Count> => {
+  checkInteger(cap, 'cap', 1, 1_000_000_000)
+  if (most !== undefined) return glanceOf(store).count(toQuery(query), cap, checkMost(most), null)
+  const count = await store.count(toQuery(query), cap + 1, null)
   return { count: Math.min(count, cap), capped: count > cap }
 }
 
-/** Of every queue that was ever used. Counts of waiting tasks are cut at the cap. */
+/** Of every queue that was ever used. */
 export const queueStats = async (
-  session: Session,
+  { store }: Session,
   queues: Queues,
   cap: number = DEFAULT_CAP,
 ): Promise<QueueStats[]> => {
+  checkInteger(cap, 'cap', 1, 1_000_000)
   const [names, paused] = await Promise.all([queues.names(), queues.refresh()])
-  return Promise.all(
-    names.map(async (queue) => {
-      const countOf = async (status: string): Promise<number> =>
-        (await countTasks(session, { queue, status }, cap)).count
-      const [ready, later, retrying, running, completed, failed, cancelled, expired, archived] = await Promise.all(
-        ['ready', 'scheduled', 'retrying', 'running', 'completed', 'failed', 'cancelled', 'expired', 'archived'].map(
-          countOf,
-        ),
-      )
-      return {
-        queue,
-        paused: paused.has(queue),
-        ready: ready!,
-        scheduled: later! - retrying!,
-        retrying: retrying!,
-        running: running!,
-        completed: completed!,
-        failed: failed!,
-        cancelled: cancelled!,
-        expired: expired!,
-        archived: archived!,
-      }
-    }),
-  )
+  const counts = await glanceOf(store).queues(names, cap, null)
+  return names.map((queue, i) => ({ queue, paused: paused.has(queue), ...counts[i]! }))
 }

@@ -2,7 +2,7 @@
 import type { Fact } from '../core/diagnosis.ts'
 import type { KeyRecord } from '../core/idempotency.ts'
 import type { Change, Instant, TaskRecord, TaskStatus } from '../core/task.ts'
-import type { ViewFilter } from '../core/views.ts'
+import type { CountedView, ViewFilter } from '../core/views.ts'
 import type { LeaseBoard } from './lease-board.ts'
 
 /**
@@ -136,6 +136,34 @@ export interface Orphans {
   put(keys: readonly KeyRecord[], now: Instant | null): Promise<readonly boolean[]>
 }
 
+/** How many tasks a queue has in each view; scheduled ones without those that are retrying. */
+export interface QueueCounts extends Readonly<Record<CountedView, number>> {
+  /** Of these there may be more: counting stopped. */
+  readonly capped: readonly CountedView[]
+}
+
+/**
+ * Looks for people's eyes, where a table may be long: they pass no more than about `most` tasks, newest first, unless an index
+ * leads to what is meant, and say so when they stopped.
+ */
+export interface Glance {
+  /** As `list`, by id downwards. `stoppedAt`: not all were passed that may match; go on after this id. */
+  list(
+    query: Query,
+    page: Omit<Page, 'order'>,
+    most: number,
+  ): Promise<{ readonly tasks: readonly TaskRecord[]; readonly stoppedAt: string | null }>
+  /** As `count`, but may go on beyond the cap where that costs nothing. `capped`: there may be more. */
+  count(query: Query, cap: number, most: number, now: Instant | null): Promise<Counted>
+  /** In the order asked for. Numbers that cost nothing may be beyond the cap. */
+  queues(names: readonly string[], cap: number, now: Instant | null): Promise<readonly QueueCounts[]>
+}
+
+export interface Counted {
+  readonly count: number
+  readonly capped: boolean
+}
+
 /** Keeps leases alive on a thread that a busy event loop cannot stop. What has started or ended it sees on the board. */
 export interface Keeper {
   hold(leases: readonly HeldLease[]): void
@@ -202,6 +230,8 @@ export interface Store {
   list(query: Query, page: Page): Promise<readonly TaskRecord[]>
   /** Counts no further than `cap`. */
   count(query: Query, cap: number, now: Instant | null): Promise<number>
+  /** Left out: `list` and `count` are as good. */
+  readonly glance?: Glance
   readonly documents: Documents
   readonly orphans: Orphans
 

@@ -113,6 +113,7 @@ describe('counting', () => {
       cancelled: 0,
       expired: 0,
       archived: 0,
+      capped: [],
     }
     expect(await client.stats()).toEqual([
       { queue: 'a', paused: false, ...zero, ready: 1, scheduled: 1 },

@@ -2,8 +2,9 @@
 import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { post } from '../api.ts'
+import { sum } from '../counted.ts'
 import { begin, UnderWay } from '../deeds.tsx'
-import { queues, sum } from '../live.ts'
+import { queues } from '../live.ts'
 import { ask } from '../parts/ask.tsx'
 import { Action, Ago, Head, Panel, ShortId } from '../parts/basics.tsx'
 import { Check, Field } from '../parts/field.tsx'
@@ -78,7 +79,7 @@ const askToReplay = async (query: object, what: string, reload: () => void): Pro
         </div>
       </div>
     ),
-    action: `Replay ${plural(preview.matched, 'task')}`,
+    action: preview.capped ? 'Replay them all' : `Replay ${plural(preview.matched, 'task')}`,
     run: () =>
       begin(
         'replay',
@@ -105,7 +106,7 @@ const askToPurge = async (query: object, what: string, reload: () => void): Prom
         <p>They are gone for good, with their histories and idempotency keys.</p>
       </>
     ),
-    action: `Purge ${plural(preview.matched, 'task')}`,
+    action: preview.capped ? 'Purge them all' : `Purge ${plural(preview.matched, 'task')}`,
     danger: true,
     run: () => begin('purge', { query, confirm: preview.confirm }, reload),
   })
@@ -187,7 +188,7 @@ export const Dead = () => {
             <Panel
               title={plural(groups.length, 'group')}
               flush
-              aside={capped && <span class="note">of the first {number(scanned)}: there are more</span>}
+              aside={capped && <span class="note">of the newest {number(scanned)}: there are more</span>}
             >
               <ul class="groups">
                 {groups.map((group) => (

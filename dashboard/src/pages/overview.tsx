@@ -1,35 +1,25 @@
 /** What is going on, at a glance: counts, three charts, the queues, and what just happened. */
-import { useEffect } from 'preact/hooks'
-import { depths, queues, recent, setQueues, sum, ticks } from '../live.ts'
+import { COUNTED, shownCount, useQueues } from '../counted.ts'
+import { depths, recent, ticks } from '../live.ts'
 import { At, Head, Panel, ShortId } from '../parts/basics.tsx'
 import { Chart } from '../parts/chart.tsx'
 import { QueueBar } from '../parts/queue-bar.tsx'
 import { Empty, Loaded } from '../parts/states.tsx'
-import { useResource } from '../resource.ts'
 import { hrefOf, taskHref } from '../route.ts'
 import { now } from '../time.ts'
-import type { Counts, Queue } from '../types.ts'
-import { duration, happened, number, short } from '../words.ts'
-
-const TILES: readonly (readonly [name: keyof Counts, label: string, view: string])[] = [
-  ['ready', 'Ready', 'ready'],
-  ['running', 'Running', 'running'],
-  ['scheduled', 'Scheduled', 'scheduled'],
-  ['retrying', 'Retrying', 'retrying'],
-  ['completed', 'Completed', 'completed'],
-  ['failed', 'Dead', 'dead'],
-]
+import type { Queue } from '../types.ts'
+import { duration, happened, short } from '../words.ts'
 
 const Tiles = ({ counted }: { readonly counted: readonly Queue[] }) => (
   <ul class="tiles">
-    {TILES.map(([name, label, view]) => {
-      const count = sum(counted, name)
+    {COUNTED.map(([name, label, view]) => {
+      const { text, title } = shownCount(counted, name)
       return (
         <li key={name}>
           <a href={view === 'dead' ? hrefOf('dead') : hrefOf('tasks', { status: view })} data-view={view}>
             <span>{label}</span>
-            <b title={number(count)} data-count={name}>
-              {short(count)}
+            <b title={title} data-count={name}>
+              {text}
             </b>
           </a>
         </li>
@@ -101,7 +91,7 @@ const QueueList = ({ counted }: { readonly counted: readonly Queue[] }) =>
             <span class="name">{queue.queue}</span>
             {queue.paused && <span class="tag warn">paused</span>}
             <span class="note">
-              {short(queue.ready)} ready · {short(queue.running)} running
+              {shownCount([queue], 'ready').text} ready · {shownCount([queue], 'running').text} running
             </span>
             <QueueBar queue={queue} />
           </a>
@@ -132,14 +122,11 @@ const Recent = () =>
   )
 
 export const Overview = () => {
-  const stats = useResource<{ readonly queues: readonly Queue[] }>('/stats')
-  useEffect(() => {
-    if (stats.data !== null && queues.value === null) setQueues(stats.data.queues)
-  }, [stats.data])
+  const stats = useQueues('/stats')
   return (
     <>
       <Head title="Overview" />
-      <Loaded of={queues.value === null ? stats : { ...stats, data: { queues: queues.value } }}>
+      <Loaded of={stats}>
         {({ queues: counted }) => (
           <>
             <Tiles counted={counted} />

@@ -1,28 +1,16 @@
 /** Every queue with its counts; pause and resume. */
 import { signal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
 import { part, post } from '../api.ts'
-import { queues, setQueues } from '../live.ts'
+import { COUNTED, shownCount, useQueues } from '../counted.ts'
 import { ask } from '../parts/ask.tsx'
 import { Action, Head, Panel } from '../parts/basics.tsx'
 import { Field } from '../parts/field.tsx'
 import { QueueBar } from '../parts/queue-bar.tsx'
 import { Empty, Loaded } from '../parts/states.tsx'
 import { toast } from '../parts/toast.tsx'
-import { useResource } from '../resource.ts'
 import { hrefOf } from '../route.ts'
 import { refusal } from '../session.ts'
-import type { Counts, Queue } from '../types.ts'
-import { number, short } from '../words.ts'
-
-const COLUMNS: readonly (readonly [name: keyof Counts, label: string, view: string])[] = [
-  ['ready', 'Ready', 'ready'],
-  ['running', 'Running', 'running'],
-  ['scheduled', 'Scheduled', 'scheduled'],
-  ['retrying', 'Retrying', 'retrying'],
-  ['completed', 'Completed', 'completed'],
-  ['failed', 'Dead', 'dead'],
-]
+import type { Queue } from '../types.ts'
 
 const askToPause = (queue: string, reload: () => void): void => {
   const reason = signal('')
@@ -63,17 +51,20 @@ const Row = ({ queue, reload }: { readonly queue: Queue; readonly reload: () => 
         {queue.paused && <span class="tag warn">paused</span>}
         <QueueBar queue={queue} />
       </th>
-      {COLUMNS.map(([column, label, view]) => (
-        <td key={column} class="number" data-label={label}>
-          <a
-            href={hrefOf('tasks', { queue: name, status: view })}
-            class={queue[column] === 0 ? 'none' : ''}
-            title={number(queue[column])}
-          >
-            {short(queue[column])}
-          </a>
-        </td>
-      ))}
+      {COUNTED.map(([column, label, view]) => {
+        const { text, title } = shownCount([queue], column)
+        return (
+          <td key={column} class="number" data-label={label}>
+            <a
+              href={hrefOf('tasks', { queue: name, status: view })}
+              class={queue[column] === 0 ? 'none' : ''}
+              title={title}
+            >
+              {text}
+            </a>
+          </td>
+        )
+      })}
       <td class="acts">
         {queue.paused ? (
           <Action
@@ -92,15 +83,11 @@ const Row = ({ queue, reload }: { readonly queue: Queue; readonly reload: () => 
 }
 
 export const Queues = () => {
-  const read = useResource<{ readonly queues: readonly Queue[] }>('/queues')
-  useEffect(() => {
-    if (read.data !== null) setQueues(read.data.queues)
-  }, [read.data])
-  const shown = queues.value === null ? read : { ...read, data: { queues: queues.value } }
+  const read = useQueues('/queues')
   return (
     <>
-      <Head title="Queues" note="Counts of waiting tasks end at 100,000." />
-      <Loaded of={shown}>
+      <Head title="Queues" note="With a plus: at least so many." />
+      <Loaded of={read}>
         {({ queues: counted }) =>
           counted.length === 0 ? (
             <Empty title="No queues yet">A queue is there as soon as a task is in it: submit one.</Empty>
@@ -110,7 +97,7 @@ export const Queues = () => {
                 <thead>
                   <tr>
                     <th scope="col">Queue</th>
-                    {COLUMNS.map(([name, label]) => (
+                    {COUNTED.map(([name, label]) => (
                       <th scope="col" class="number" key={name}>
                         {label}
                       </th>

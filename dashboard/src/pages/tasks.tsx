@@ -183,8 +183,12 @@ const Total = ({ filters }: { readonly filters: Filters }) => {
   )
 }
 
-const None = ({ filters }: { readonly filters: Filters }) =>
-  Object.keys(filters).length === 0 ? (
+const None = ({ filters, cursor }: { readonly filters: Filters; readonly cursor: string | null }) =>
+  cursor !== null ? (
+    <Empty title="None among the newest">
+      <a href={hrefOf('tasks', { ...filters, cursor })}>Look among older tasks</a>
+    </Empty>
+  ) : Object.keys(filters).length === 0 ? (
     <Empty title="No tasks yet">
       Submit one here, or with <code>holdfast submit -t hello -i '{'{}'}'</code>
     </Empty>
@@ -209,7 +213,7 @@ export const Tasks = () => {
       <Loaded of={page}>
         {({ tasks, cursor }) =>
           tasks.length === 0 ? (
-            <None filters={filters} />
+            <None filters={filters} cursor={cursor} />
           ) : (
             <>
               <Panel flush>

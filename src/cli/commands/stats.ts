@@ -1,27 +1,15 @@
 /** `holdfast stats`: one row a queue, and the sum of them. */
-import type { QueueStats } from '../../index.ts'
+import { COUNTED_VIEWS, type CountedView, type QueueStats } from '../../index.ts'
 import { EXIT } from '../exit-codes.ts'
 import { type Column, err, out, outJson, statusStyle, table } from '../render.ts'
 import { type GlobalOptions, withClient } from '../session.ts'
 
-const COUNTS = [
-  'ready',
-  'scheduled',
-  'retrying',
-  'running',
-  'completed',
-  'failed',
-  'cancelled',
-  'expired',
-  'archived',
-] as const
-
 const COLUMNS: readonly Column<QueueStats>[] = [
   { title: 'QUEUE', cell: ({ queue, paused }) => (paused ? `${queue} (paused)` : queue) },
-  ...COUNTS.map(
+  ...COUNTED_VIEWS.map(
     (name): Column<QueueStats> => ({
       title: name.toUpperCase(),
-      cell: (row) => String(row[name]),
+      cell: (row) => `${row[name]}${row.capped.includes(name) ? '+' : ''}`,
       align: 'right',
       style: (row) => (row[name] === 0 ? 'dim' : statusStyle(name)),
     }),
@@ -37,7 +25,11 @@ export const run = (_: readonly string[], options: GlobalOptions): Promise<numbe
     return EXIT.ok
   })
 
-const total = (queues: readonly QueueStats[]): QueueStats => {
-  const sum = (name: (typeof COUNTS)[number]): number => queues.reduce((so, queue) => so + queue[name], 0)
-  return { queue: 'total', paused: false, ...Object.fromEntries(COUNTS.map((name) => [name, sum(name)])) } as QueueStats
-}
+const total = (queues: readonly QueueStats[]): QueueStats => ({
+  queue: 'total',
+  paused: false,
+  ...(Object.fromEntries(
+    COUNTED_VIEWS.map((name) => [name, queues.reduce((so, queue) => so + queue[name], 0)]),
+  ) as Record<CountedView, number>),
+  capped: COUNTED_VIEWS.filter((name) => queues.some(({ capped }) => capped.includes(name))),
+})

@@ -36,7 +36,10 @@ const preview = shape({ matched: whole(), capped: flag(), sample: listOf(ref('Ta
 
 /** Too many to tell one by one. */
 const MOST_REFUSED = 100
-const SCANNED = 10_000
+/** Newest first. */
+const SCANNED = 2_000
+/** A preview counts no further. */
+const PREVIEWED = 5_000
 
 const chosen = ({ ids, query }: Call['body']): readonly string[] | DeadQuery =>
   (ids as readonly string[] | undefined) ?? (query as DeadQuery | undefined) ?? []
@@ -60,7 +63,7 @@ const previewing = (name: 'replay' | 'purge', summary: string): JsonRoute => ({
   answer: preview,
   run: async (call) => {
     const { client, body, showing, confirmations } = call
-    const { matched, capped, sample } = await client.deadLetters[name](chosen(body), { dryRun: true })
+    const { matched, capped, sample } = await client.deadLetters[name](chosen(body), { dryRun: true, cap: PREVIEWED })
     return {
       matched,
       capped,
@@ -114,7 +117,7 @@ export const DEAD_LETTERS: readonly Route[] = [
     name: 'deadGroups',
     summary: 'What tasks died of, largest group first',
     right: 'read',
-    query: { ...deadQuery, cap: whole('look at so many at the most; 10,000 when left out') },
+    query: { ...deadQuery, cap: whole('look at so many of the newest at the most; 2,000 when left out') },
     answer: shape({ groups: listOf(ref('DeadGroup')), scanned: whole(), capped: flag('the counts are too low') }),
     run: async ({ client, query: { cap, ...query }, showing }) => {
       const most = cap === undefined ? SCANNED : Math.min(wholeNumber(cap, 'cap'), 100_000)

@@ -1,4 +1,5 @@
 /** Queues: what waits in them, and whether workers take from them. */
+import { STATS_CAP } from '../feed.ts'
 import type { Route } from '../route.ts'
 import { flag, listOf, ref, shape, text } from '../schemas.ts'
 
@@ -10,7 +11,9 @@ export const QUEUES: readonly Route[] = [
     summary: 'Every queue with its counts',
     right: 'read',
     answer: shape({ queues: listOf(ref('QueueStats')) }),
-    run: async ({ client }) => ({ queues: [...(await client.stats())].sort((a, b) => (a.queue < b.queue ? -1 : 1)) }),
+    run: async ({ client }) => ({
+      queues: [...(await client.stats({ cap: STATS_CAP }))].sort((a, b) => (a.queue < b.queue ? -1 : 1)),
+    }),
   },
   {
     method: 'post',

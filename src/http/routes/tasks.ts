@@ -1,5 +1,5 @@
 /** Tasks, one and many: look at them. What moves them is in moves.ts. */
-import { listOptions, PAGE_QUERY, TASK_QUERY, taskQuery, wholeNumber } from '../queries.ts'
+import { listOptions, MOST_PASSED, PAGE_QUERY, TASK_QUERY, taskQuery, wholeNumber } from '../queries.ts'
 import type { Route } from '../route.ts'
 import { flag, instant, listOf, ref, shape, text, whole } from '../schemas.ts'
 
@@ -10,7 +10,8 @@ export const TASKS: readonly Route[] = [
     method: 'get',
     path: '/tasks',
     name: 'listTasks',
-    summary: 'Tasks that match, newest first, a page at a time; without their histories',
+    summary:
+      'Tasks that match, newest first, a page at a time; without their histories. A page ends after a look at 50,000 tasks: it may be short, or empty, and have a cursor',
     right: 'read',
     query: { ...TASK_QUERY, ...PAGE_QUERY },
     answer: shape({
@@ -26,13 +27,13 @@ export const TASKS: readonly Route[] = [
     method: 'get',
     path: '/tasks/count',
     name: 'countTasks',
-    summary: 'How many match, counted up to a cap',
+    summary: 'How many match, counted up to a cap, and among the newest 50,000 where no index helps',
     right: 'read',
     query: { ...TASK_QUERY, cap: whole('at most 100,000; 10,000 when left out') },
-    answer: shape({ count: whole(), capped: flag('there are more') }),
+    answer: shape({ count: whole(), capped: flag('there may be more') }),
     run: async ({ client, query: { cap, ...query } }) => {
       const most = cap === undefined ? CAP : Math.min(wholeNumber(cap, 'cap'), 100_000)
-      return client.count(taskQuery(query), { cap: most })
+      return client.count(taskQuery(query), { cap: most, most: MOST_PASSED })
     },
   },
   {

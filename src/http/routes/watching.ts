@@ -1,7 +1,8 @@
 /** Looking at the whole: what there is, what it does, what changes. */
-import type { WorkerInfo } from '../../index.ts'
+import { COUNTED_VIEWS, type WorkerInfo } from '../../index.ts'
+import { STATS_CAP } from '../feed.ts'
 import type { Route } from '../route.ts'
-import { COUNTS, flag, instant, listOf, ref, shape, text } from '../schemas.ts'
+import { COUNTS, capped, flag, instant, listOf, ref, shape, text } from '../schemas.ts'
 import { streamOf } from '../viewing.ts'
 
 const shownWorker = ({ startedAt, beatAt, ...info }: WorkerInfo): Record<string, unknown> => ({
@@ -29,14 +30,15 @@ export const WATCHING: readonly Route[] = [
     method: 'get',
     path: '/stats',
     name: 'stats',
-    summary: 'How many tasks are where: all together, and queue by queue. Counts of waiting tasks end at 100,000',
+    summary: 'How many tasks are where: all together, and queue by queue. `capped` names counts that may be more',
     right: 'read',
-    answer: shape({ now: instant, totals: shape(COUNTS), queues: listOf(ref('QueueStats')) }),
+    answer: shape({ now: instant, totals: shape({ ...COUNTS, capped }), queues: listOf(ref('QueueStats')) }),
     run: async ({ client, showing }) => {
-      const [queues, now] = await Promise.all([client.stats(), showing.now()])
-      const sum = (name: string): number =>
-        queues.reduce((so, queue) => so + (queue[name as keyof typeof queue] as number), 0)
-      const totals = Object.fromEntries(Object.keys(COUNTS).map((name) => [name, sum(name)]))
+      const [queues, now] = await Promise.all([client.stats({ cap: STATS_CAP }), showing.now()])
+      const totals = {
+        ...Object.fromEntries(COUNTED_VIEWS.map((view) => [view, queues.reduce((so, queue) => so + queue[view], 0)])),
+        capped: COUNTED_VIEWS.filter((view) => queues.some((queue) => queue.capped.includes(view))),
+      }
       return { now: new Date(now).toISOString(), totals, queues }
     },
   },

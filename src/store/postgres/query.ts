@@ -43,10 +43,11 @@ export const findKeys = async (
 }
 
 const TAGGED = `(options::json -> 'tags' ->> ?) = ?`
-const NOW = `(extract(epoch from clock_timestamp()) * 1000)`
+/** Stable within the statement, and a bigint: so an index can be asked for it. */
+export const NOW = `floor(extract(epoch from statement_timestamp()) * 1000)::bigint`
 
 /** `?` becomes $1, $2, …: the text has no other question marks, all values being bound. */
-const numbered = (sql: string): string => {
+export const numbered = (sql: string): string => {
   let n = 0
   return sql.replaceAll('?', () => `$${++n}`)
 }
@@ -55,7 +56,7 @@ const numbered = (sql: string): string => {
 const SPARSE = ` and status not in ('pending', 'running', 'completed')`
 const COMMON: ReadonlySet<string> = new Set(['pending', 'running', 'completed'])
 
-const whereOf = (query: Query, now: Instant | null): { sql: string; values: Value[] } => {
+export const whereOf = (query: Query, now: Instant | null): { sql: string; values: Value[] } => {
   const { sql, values } = conditionOf(query, now ?? Number.NaN, TAGGED)
   const views = query.views ?? []
   const sparse = views.length > 0 && views.every(({ status }) => !COMMON.has(status)) ? SPARSE : ''

@@ -11,6 +11,7 @@ import type {
   Capability,
   Committed,
   Documents,
+  Glance,
   Inserted,
   Insertion,
   InsertOptions,
@@ -34,6 +35,7 @@ import { Connections, connectionConfig, type Executor, type Manners, type Value 
 import { postgresDocuments } from './documents.ts'
 import { asHoldfastError } from './errors.ts'
 import { examine } from './examine.ts'
+import { postgresGlance } from './glance.ts'
 import { IdentityGuard } from './identity.ts'
 import { insertKeyed, insertKeyless, insertWithCare } from './insert.ts'
 import type { KeeperPlace } from './keeper.ts'
@@ -105,6 +107,7 @@ class PostgresStore implements Store {
   readonly address: string
   readonly leaseTtl = 5_000
   readonly claimsAtOnce = 2
+  readonly glance: Glance
   readonly documents: Documents
   readonly orphans: Orphans
   /** Only where the thread can open a connection like ours. */
@@ -128,6 +131,7 @@ class PostgresStore implements Store {
     this.#identity = identity
     this.#statements = claimStatements(schema)
     this.#committer = new Committer(connections, schema)
+    this.glance = postgresGlance(() => this.#executor(), schema)
     this.documents = postgresDocuments(connections, schema)
     this.orphans = postgresOrphans(connections, schema)
     const { portable } = place

@@ -11,6 +11,7 @@ import { Tally } from './counts.ts'
 import { deleteDocument, getDocument, listDocuments, putDocument } from './documents.ts'
 import { commitEndings } from './endings.ts'
 import { asHoldfastError, isBusy } from './errors.ts'
+import { glanceCount, glanceList, glanceQueues } from './glance.ts'
 import { insertPlain, insertRow } from './insert.ts'
 import { listOrphans, putOrphan } from './orphans.ts'
 import type { ReadCall, WriteCall } from './protocol.ts'
@@ -199,6 +200,12 @@ export class Engine {
         return this.#list(ask)
       case 'count':
         return countRows(db, ask.query, ask.cap, ask.now ?? this.#clock.now())
+      case 'glance-list':
+        return glanceList(db, ask.query, ask.page, ask.most, ask.page.now ?? this.#clock.now())
+      case 'glance-count':
+        return glanceCount(db, ask.query, ask.cap, ask.most, ask.now ?? this.#clock.now())
+      case 'glance-queues':
+        return glanceQueues(db, ask.names, ask.cap, ask.now ?? this.#clock.now())
       case 'get-document':
         return getDocument(db, ask.name)
       case 'list-documents':

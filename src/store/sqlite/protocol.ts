@@ -36,6 +36,20 @@ export type ReadCall =
   | { readonly call: 'find'; readonly key: string }
   | { readonly call: 'list'; readonly query: Query; readonly page: Page }
   | { readonly call: 'count'; readonly query: Query; readonly cap: number; readonly now: Instant | null }
+  | { readonly call: 'glance-list'; readonly query: Query; readonly page: Omit<Page, 'order'>; readonly most: number }
+  | {
+      readonly call: 'glance-count'
+      readonly query: Query
+      readonly cap: number
+      readonly most: number
+      readonly now: Instant | null
+    }
+  | {
+      readonly call: 'glance-queues'
+      readonly names: readonly string[]
+      readonly cap: number
+      readonly now: Instant | null
+    }
   | { readonly call: 'get-document'; readonly name: string }
   | { readonly call: 'list-documents'; readonly prefix: string }
   | { readonly call: 'list-orphans'; readonly limit: number; readonly after?: string }

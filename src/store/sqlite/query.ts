@@ -26,7 +26,7 @@ export const findKey = (db: DatabaseSync, key: string): { key: KeyRecord; task: 
 /** How many rows one step of a walk may pass. */
 const STEP = 5_000
 
-const condition = (query: Query, now: Instant): Condition => conditionOf(query, now, TAGGED)
+export const condition = (query: Query, now: Instant): Condition => conditionOf(query, now, TAGGED)
 const TAGGED = `exists (select 1 from json_each(options, '$.tags') as tag where tag.key = ? and tag.value = ?)`
 
 const COMMON: ReadonlySet<string> = new Set(['pending', 'running', 'completed'])
@@ -43,7 +43,7 @@ const RUNNING = `status = 'running'`
  * Rare statuses have an index of their own, running tasks are few, and so is what has changed lately: these are found
  * without a walk. null: walk.
  */
-const direct = ({ views = [], workerId, updatedAfter }: Query, now: Instant): Condition | null => {
+export const direct = ({ views = [], workerId, updatedAfter }: Query, now: Instant): Condition | null => {
   if (workerId !== undefined || (views.length > 0 && views.every(({ status }) => status === 'running')))
     return { sql: RUNNING, values: [] }
   if (views.length > 0 && views.every(({ status }) => !COMMON.has(status))) return { sql: SPARSE, values: [] }
@@ -57,8 +57,14 @@ export interface Step {
   readonly after: string | null
 }
 
-/** At most `limit` matching rows after `after`, having passed at most STEP. */
-export const listStep = (db: DatabaseSync, query: Query, { order, limit, after }: Page, now: Instant): Step => {
+/** At most `limit` matching rows after `after`, having passed at most `most`. */
+export const listStep = (
+  db: DatabaseSync,
+  query: Query,
+  { order, limit, after }: Page,
+  now: Instant,
+  most = STEP,
+): Step => {
   if (query.views?.every(({ status }) => countOf(db, query.queue, status) === 0)) return { rows: [], after: null }
   const { sql, values } = condition(query, now)
   const sign = order === 'oldest' ? '>' : '<'
@@ -77,8 +83,8 @@ export const listStep = (db: DatabaseSync, query: Query, { order, limit, after }
   }
   const edge = prepared(
     db,
-    `select id from holdfast_task where true${beyond} order by id ${direction} limit 1 offset ${STEP - 1}`,
-  ).get(...from) as unknown as [string] | undefined
+    `select id from holdfast_task where true${beyond} order by id ${direction} limit 1 offset ?`,
+  ).get(...from, most - 1) as unknown as [string] | undefined
   const within = edge === undefined ? '' : ` and id ${order === 'oldest' ? '<=' : '>='} ?`
   const bounds: Cell[] = edge === undefined ? from : [...from, edge[0]]
   // unary plus: only the walk along id may be indexed, or the planner picks an index that sorts everything first.
@@ -89,20 +95,23 @@ export const listStep = (db: DatabaseSync, query: Query, { order, limit, after }
   return { rows, after: rows.length === limit || edge === undefined ? null : edge[0] }
 }
 
-const isWholeStatus = ({ queue: _, views, ...others }: Query): boolean =>
+export const isWholeStatus = ({ queue: _, views, ...others }: Query): boolean =>
   Object.values(others).every((value) => value === undefined) &&
   (views?.every(({ available, retried }) => available === undefined && !retried) ?? true)
 
 const ALL_STATUSES = ['pending', 'running', 'completed', 'failed', 'cancelled', 'expired', 'archived']
 
+/** Of whole statuses. */
+export const totalOf = (db: DatabaseSync, { queue, views }: Query): number => {
+  const statuses = new Set(views?.map(({ status }) => status as string) ?? ALL_STATUSES)
+  let total = 0
+  for (const status of statuses) total += countOf(db, queue, status)
+  return total
+}
+
 /** Whole statuses are kept counted; anything finer is counted up to `cap`. */
 export const countRows = (db: DatabaseSync, query: Query, cap: number, now: Instant): number => {
-  if (isWholeStatus(query)) {
-    const statuses = new Set(query.views?.map(({ status }) => status as string) ?? ALL_STATUSES)
-    let total = 0
-    for (const status of statuses) total += countOf(db, query.queue, status)
-    return Math.min(total, cap)
-  }
+  if (isWholeStatus(query)) return Math.min(totalOf(db, query), cap)
   const { sql, values } = condition(query, now)
   const row = prepared(db, `select count(*) from (select 1 from holdfast_task where ${sql} limit ?)`).get(
     ...values,

@@ -14,6 +14,7 @@ import type {
   Capability,
   Committed,
   Documents,
+  Glance,
   Inserted,
   Insertion,
   InsertOptions,
@@ -36,6 +37,7 @@ import { packRows } from './columns.ts'
 import { encodeChanges } from './commit.ts'
 import { encodeEndings } from './endings.ts'
 import { asHoldfastError } from './errors.ts'
+import type { Glimpse } from './glance.ts'
 import type { InsertedRow, InsertRow } from './insert.ts'
 import type { Call, FromThread, Notice, Reply, ThreadData, ToThread } from './protocol.ts'
 import { insertInTransaction } from './transaction.ts'
@@ -246,6 +248,15 @@ class SqliteStore implements Store {
 
   count(query: Query, cap: number, now: Instant | null): Promise<number> {
     return this.#ask({ call: 'count', query, cap, now })
+  }
+
+  readonly glance: Glance = {
+    list: async (query, page, most) => {
+      const { rows, stoppedAt } = await this.#ask<Glimpse>({ call: 'glance-list', query, page, most })
+      return { tasks: rows.map(decodeWhole), stoppedAt }
+    },
+    count: (query, cap, most, now) => this.#ask({ call: 'glance-count', query, cap, most, now }),
+    queues: (names, cap, now) => this.#ask({ call: 'glance-queues', names, cap, now }),
   }
 
   readonly documents: Documents = {

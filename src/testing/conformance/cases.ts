@@ -7,6 +7,7 @@ import { countCases } from './count.ts'
 import { documentCases } from './documents.ts'
 import { dueCases } from './due.ts'
 import { fidelityCases } from './fidelity.ts'
+import { glanceCases } from './glance.ts'
 import { historyCases } from './history.ts'
 import { insertCases } from './insert.ts'
 import { keyCases } from './keys.ts'
@@ -31,6 +32,7 @@ export const conformanceCases: readonly Case[] = [
   ...removeCases,
   ...queryCases,
   ...countCases,
+  ...glanceCases,
   ...documentCases,
   ...orphanCases,
   ...fidelityCases,

@@ -1,0 +1,33 @@
+/** Submits no-op tasks, then times a worker that runs them all. Prints seconds as JSON. Starts when told by a line of input. */
+import { once } from 'node:events'
+import { connect, silentLogger } from '../../src/index.ts'
+
+const TYPE = 'noop'
+const QUEUE = 'drain'
+const CONCURRENCY = 100
+
+const [address, count] = process.argv.slice(2) as [string, string]
+const client = await connect(address, { logger: silentLogger })
+for (let left = Number(count); left > 0; left -= 1_000)
+  await client.submitMany(
+    Array.from({ length: Math.min(1_000, left) }, (_, n) => ({ type: TYPE, input: { n }, queue: QUEUE })),
+  )
+let left = Number(count)
+let finished = (): void => {}
+const all = new Promise<void>((done) => (finished = done))
+const onTaskEnd = (): void => {
+  if (--left === 0) finished()
+}
+const worker = client
+  .worker({ concurrency: CONCURRENCY, queues: [QUEUE], hooks: { onTaskEnd } })
+  .handle(TYPE, async () => {})
+console.log('ready')
+await once(process.stdin, 'data')
+const began = performance.now()
+worker.start()
+await all
+const seconds = (performance.now() - began) / 1_000
+await worker.stop()
+await client.close()
+console.log(JSON.stringify({ seconds }))
+process.exit()

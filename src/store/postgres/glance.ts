@@ -1,0 +1,189 @@
+/** Looks that stop in time (see Glance in the contract): by an index where one leads there, else among the newest tasks. */
+import type { Instant, TaskRecord } from '../../core/task.ts'
+import type { CountedView } from '../../core/views.ts'
+import { COLUMNS, decodeWhole, type Row } from '../sql/rows.ts'
+import { indexedPart, isWaiting, MOST_READ, mostOf, shareOf } from '../sql/waiting.ts'
+import type { Counted, Glance, Page, Query, QueueCounts } from '../store.ts'
+import type { Executor, Value } from './connection.ts'
+import { listTasks, NOW, numbered, whereOf } from './query.ts'
+
+export const postgresGlance = (executor: () => Executor, schema: string): Glance => ({
+  list: (query, page, most) => glanceList(executor(), schema, query, page, most),
+  count: (query, cap, most, now) => glanceCount(executor(), schema, query, cap, most, now),
+  queues: (names, cap, now) => glanceQueues(executor(), schema, names, cap, now),
+})
+
+const onlyHas = ({ views = [] }: Query, ...statuses: string[]): boolean =>
+  views.length > 0 && views.every(({ status }) => statuses.includes(status))
+
+/** Those have indexes of their own. */
+const isRare = (query: Query): boolean =>
+  query.workerId !== undefined || onlyHas(query, 'running') || onlyHas(query, ...SPARSE)
+const SPARSE = ['failed', 'cancelled', 'expired', 'archived'] as const
+
+const glanceList = async (
+  executor: Executor,
+  schema: string,
+  query: Query,
+  page: Omit<Page, 'order'>,
+  most: number,
+): Promise<{ tasks: TaskRecord[]; stoppedAt: string | null }> => {
+  const all = async () => ({
+    tasks: await listTasks(executor, schema, query, { ...page, order: 'newest' }),
+    stoppedAt: null,
+  })
+  if (isRare(query)) return all()
+  const edge = await edgeOf(executor, schema, page.after, most)
+  if (edge === null) return all()
+  const { sql, values } = whereOf(query, page.now)
+  const [beyond, after]: [string, Value[]] = page.after === undefined ? ['', []] : [' and id < ?::uuid', [page.after]]
+  const rows = await executor.query(
+    numbered(`select ${COLUMNS} from ${schema}.task where ${sql}${beyond} and id >= ?::uuid order by id desc limit ?`),
+    [...values, ...after, edge, page.limit],
+  )
+  if (rows.length === page.limit) return { tasks: rows.map((row) => decodeWhole(row as Row)), stoppedAt: null }
+  // Waiting ones are found by their index, when there are not many among the newest.
+  if (isWaiting(query)) return waitingTasks(executor, schema, query, page)
+  return { tasks: rows.map((row) => decodeWhole(row as Row)), stoppedAt: edge }
+}
+
+/**
+ * The newest of the waiting, by what their index has; their rows are read until the page is full. Sorted by the id as text,
+ * which is the same order: by the id itself, the planner walks all tasks along it.
+ */
+const waitingTasks = async (
+  executor: Executor,
+  schema: string,
+  query: Query,
+  { limit, after, now }: Omit<Page, 'order'>,
+): Promise<{ tasks: TaskRecord[]; stoppedAt: string | null }> => {
+  const indexed = whereOf(indexedPart(query), now)
+  const [beyond, from]: [string, Value[]] = after === undefined ? ['', []] : [' and id < ?::uuid', [after]]
+  const ids = `select id as newest_id from ${schema}.task where status = 'pending' and ${indexed.sql}${beyond} order by id::text collate "C" desc limit ${MOST_READ}`
+  const given = [...indexed.values, ...from]
+  const { sql, values } = whereOf(query, now)
+  const rows = await executor.query(
+    numbered(
+      // The offset keeps the planner from turning it round: one row is read for each id, in order.
+      `select ${COLUMNS} from (${ids}) as newest cross join lateral (select * from ${schema}.task where id = newest_id and ${sql} offset 0) as task order by newest_id::text collate "C" desc limit ?`,
+    ),
+    [...given, ...values, limit],
+  )
+  const tasks = rows.map((row) => decodeWhole(row as Row))
+  if (tasks.length === limit) return { tasks, stoppedAt: null }
+  const [last] = await executor.query(
+    numbered(`select newest_id from (${ids}) as newest offset ${MOST_READ - 1}`),
+    given,
+  )
+  return { tasks, stoppedAt: (last?.[0] as string | undefined) ?? null }
+}
+
+/** The last of `most` tasks, going down from `after`; null: there are not so many. */
+const edgeOf = async (
+  executor: Executor,
+  schema: string,
+  after: string | undefined,
+  most: number,
+): Promise<string | null> => {
+  const [beyond, from]: [string, Value[]] = after === undefined ? ['', []] : ['where id < ?::uuid', [after]]
+  const [row] = await executor.query(
+    numbered(`select id from ${schema}.task ${beyond} order by id desc offset ? limit 1`),
+    [...from, most - 1],
+  )
+  return (row?.[0] as string | undefined) ?? null
+}
+
+const glanceCount = async (
+  executor: Executor,
+  schema: string,
+  query: Query,
+  cap: number,
+  most: number,
+  now: Instant | null,
+): Promise<Counted> => {
+  const { sql, values } = whereOf(query, now)
+  // An index leads to those that match, or to those that may: else the newest of all are passed.
+  const base = isRare(query) ? query : isWaiting(query) ? indexedPart(query) : null
+  const passed = base === null ? { sql: 'true', values: [] } : whereOf(base, now)
+  const order = base === null ? 'order by id desc' : ''
+  const looked = isWaiting(query) ? mostOf(query, most) : most
+  const [row] = await executor.query(
+    numbered(
+      `select count(*) from (select 1 from (select * from ${schema}.task where ${passed.sql} ${order} limit ?) as passed where ${sql} limit ?) as counted`,
+    ),
+    [...passed.values, looked, ...values, cap + 1],
+  )
+  const counted = Number(row![0])
+  if (counted > cap) return { count: cap, capped: true }
+  const [beyond] = await executor.query(
+    numbered(`select 1 from ${schema}.task where ${passed.sql} ${order} offset ? limit 1`),
+    [...passed.values, looked],
+  )
+  return { count: counted, capped: beyond !== undefined }
+}
+
+/** So many of the newest tasks are looked at for such as completed. */
+const NEWEST = 20_000
+
+/**
+ * One statement for all: rows of what, queue, and numbers. Waiting ones are told apart in their index; of completed ones,
+ * which are the most and in no index by queue, the newest are counted.
+ */
+const queuesText = (schema: string, now: string): string => {
+  const task = `${schema}.task`
+  const sparse = SPARSE.map(
+    (status) =>
+      `select '${status}', queue, count(*), sum(count(*)) over (), 0 from (select queue from ${task} where status = '${status}' and status not in ('pending', 'running', 'completed') limit $2) as looked group by queue`,
+  )
+  return [
+    `select 'waiting' as what, q.name as queue, ready.n as a, later.n as b, retrying.n as c from unnest($1::text[]) as q(name)
+      cross join lateral (select count(*) as n from (select 1 from ${task} where status = 'pending' and queue = q.name and available_at <= ${now} limit $2) as looked) as ready
+      cross join lateral (select count(*) as n from (select 1 from ${task} where status = 'pending' and queue = q.name and available_at > ${now} limit $2) as looked) as later
+      cross join lateral (select count(*) filter (where retry_count > 0) as n from (select retry_count from ${task} where status = 'pending' and queue = q.name and available_at > ${now} limit $4) as looked) as retrying`,
+    `select 'running', queue, count(*), 0, 0 from ${task} where status = 'running' group by queue`,
+    ...sparse,
+    `select 'completed', queue, count(*) filter (where status = 'completed'), sum(count(*)) over (), 0 from (select queue, status from ${task} order by id desc limit $3) as looked group by queue`,
+  ].join(' union all ')
+}
+
+const glanceQueues = async (
+  executor: Executor,
+  schema: string,
+  names: readonly string[],
+  cap: number,
+  now: Instant | null,
+): Promise<QueueCounts[]> => {
+  const newest = Math.max(NEWEST, cap)
+  const mostRead = shareOf(names.length, cap)
+  const rows = await executor.query(queuesText(schema, now === null ? NOW : String(now)), [
+    names,
+    cap + 1,
+    newest,
+    mostRead,
+  ])
+  const none = { ready: 0, scheduled: 0, retrying: 0, running: 0, completed: 0, failed: 0 }
+  const counts = new Map(names.map((name) => [name, { ...none, cancelled: 0, expired: 0, archived: 0 }]))
+  const capped = new Map(names.map((name) => [name, new Set<CountedView>()]))
+  for (const [what, queue, a, b, c] of rows as [string, string, ...(string | number)[]][]) {
+    const [found, more] = [counts.get(queue), capped.get(queue)]
+    if (found === undefined || more === undefined) continue
+    const [first, second, third] = [Number(a), Number(b), Number(c)]
+    if (what !== 'waiting') {
+      found[what as 'running'] = first
+      continue
+    }
+    Object.assign(found, {
+      ready: Math.min(first, cap),
+      scheduled: Math.min(second, mostRead) - third,
+      retrying: third,
+    })
+    if (first > cap) more.add('ready')
+    if (second > mostRead) more.add('scheduled').add('retrying')
+  }
+  // Where the look at one status stopped, any queue may have more of them.
+  for (const what of ['completed', ...SPARSE] as const) {
+    const passed = Number(rows.find(([name]) => name === what)?.[3] ?? 0)
+    if (passed > (what === 'completed' ? newest - 1 : cap)) for (const more of capped.values()) more.add(what)
+  }
+  return names.map((name) => ({ ...counts.get(name)!, capped: [...capped.get(name)!] }))
+}

@@ -1,0 +1,26 @@
+/** Queries about waiting tasks, as far as the index that claims walk can answer them: it has queue, type and when they are due. */
+import type { Query } from '../store.ts'
+
+/** Rows of waiting tasks that one look may read: they lie far apart, unlike the entries of the index. */
+export const MOST_READ = 10_000
+
+export const isWaiting = ({ views = [] }: Query): boolean =>
+  views.length > 0 && views.every(({ status }) => status === 'pending')
+
+/** What the index can tell: for what more is asked, the row has to be read. */
+export const indexedPart = ({ queue, type, views = [] }: Query): Query => ({
+  ...(queue === undefined ? null : { queue }),
+  ...(type === undefined ? null : { type }),
+  views: views.map(({ retried: _, ...view }) => view),
+})
+
+/** How many tasks a count may pass, which would pass `most` if the index had all that is asked for. */
+export const mostOf = ({ queue: _, type: __, views = [], ...others }: Query, most: number): number => {
+  const isIndexed =
+    Object.values(others).every((value) => value === undefined) && views.every(({ retried }) => !retried)
+  return isIndexed ? most : Math.min(most, MOST_READ)
+}
+
+/** Of so many queues, how many tasks for later are read in each to tell those that are retrying. */
+export const shareOf = (queues: number, cap: number): number =>
+  Math.min(cap, Math.max(100, Math.floor(MOST_READ / Math.max(1, queues))))

@@ -12,13 +12,25 @@ const ON_SERVERS = [
 ]
 /** In a real browser. */
 const BROWSER = ['test/dashboard/**/*.test.ts']
+/** Where milliseconds decide: leases that must hold or end in time, rates, shares of the machine, CPU at rest. */
+const TIMED = [
+  'test/crash/event-loop.test.ts',
+  'test/crash/kill.test.ts',
+  'test/crash/producers.test.ts',
+  'test/crash/races.test.ts',
+  'test/crash/stop-continue.test.ts',
+  'test/slow/dead-letters.test.ts',
+  'test/slow/idle.test.ts',
+  'test/slow/many.test.ts',
+]
 /** Through the doors: the programs as a user runs them, from dist. */
 const DOORS = ['test/cli/**/*.test.ts', 'test/http/python.test.ts', 'test/examples.test.ts', 'test/bench.test.ts']
 
 /**
  * quick: core, memory, SQLite; neither other processes nor servers. doors: the command line, the examples, the benchmark.
- * crash: real processes, killed. servers: on real servers, each started by test/servers/global-setup.ts when the first file
- * asks for it; also what every store must do. browser: the dashboard in a real Chromium.
+ * crash: real processes, killed. timed: the same, each file alone on the machine. servers: on real servers, each started by
+ * test/servers/global-setup.ts when the first file asks for it; also what every store must do. browser: the dashboard in a
+ * real Chromium.
  */
 export default defineConfig({
   test: {
@@ -38,10 +50,13 @@ export default defineConfig({
         test: {
           name: 'crash',
           include: ['test/crash/**/*.test.ts', 'test/slow/**/*.test.ts'],
+          exclude: TIMED,
           testTimeout: 300_000,
           hookTimeout: 60_000,
-          fileParallelism: false,
         },
+      },
+      {
+        test: { name: 'timed', include: TIMED, testTimeout: 300_000, hookTimeout: 60_000, fileParallelism: false },
       },
       {
         test: {

@@ -1,5 +1,8 @@
 /** What tasks cost on S3: requests of each kind, dollars at AWS's prices, and tasks a second. On a server of its own, or on yours. */
+import { randomUUID } from 'node:crypto'
 import { parseArgs } from 'node:util'
+import { costText, Meter } from '../src/cli/bench/cost.ts'
+import { type Measured, measure } from '../src/cli/bench/measure.ts'
 import { connect, silentLogger } from '../src/index.ts'
 import { makeBucket, s3Target, startS3 } from '../test/servers/s3.ts'
 
@@ -14,10 +17,6 @@ const HELP = `Submits tasks to a queue in a bucket, runs them, and counts the re
   --json             as JSON
 `
 
-/** US dollars for a million; a delete costs nothing. */
-const PRICES = { PUT: 5, LIST: 5, GET: 0.4, DELETE: 0 } as const
-type Kind = keyof typeof PRICES
-
 const { values } = parseArgs({
   options: {
     tasks: { type: 'string', default: '1000' },
@@ -29,44 +28,17 @@ const { values } = parseArgs({
   },
 })
 
-interface Round {
-  readonly tasksPerSecond: number
-  readonly submittedPerSecond: number
-  readonly requestsPerTask: Readonly<Record<Kind, number>>
-  readonly dollarsPerMillionTasks: number
-}
-
-const measure = async (url: string, credentials: object, tasks: number, concurrency: number): Promise<Round> => {
-  const counts: Record<Kind, number> = { PUT: 0, GET: 0, LIST: 0, DELETE: 0 }
-  const count = (kind: Kind): void => void counts[kind]++
-  const client = await connect(url, { create: true, logger: silentLogger, s3: { ...credentials, onRequest: count } })
+const round = async (url: string, credentials: object): Promise<Measured> => {
+  const meter = new Meter()
+  const client = await connect(url, {
+    create: true,
+    logger: silentLogger,
+    s3: { ...credentials, onRequest: meter.count },
+  })
   try {
-    for (const kind of Object.keys(counts) as Kind[]) counts[kind] = 0
-    let left = tasks
-    const all = Promise.withResolvers<void>()
-    const worker = client.worker({ concurrency }).handle('work', async () => {
-      if (--left === 0) all.resolve()
-    })
-    const begun = performance.now()
-    worker.start()
-    const items = Array.from({ length: tasks }, (_, n) => ({ type: 'work', input: { n } }))
-    const results = await client.submitMany(items)
-    const submitted = performance.now()
-    if (results.some(({ ok }) => !ok)) throw new Error('a task was refused')
-    await all.promise
-    await worker.stop()
-    const seconds = (performance.now() - begun) / 1_000
-    const each = Object.fromEntries(Object.entries(counts).map(([kind, n]) => [kind, n / tasks])) as Record<
-      Kind,
-      number
-    >
-    const dollars = Object.entries(PRICES).reduce((sum, [kind, price]) => sum + each[kind as Kind] * price, 0)
-    return {
-      tasksPerSecond: Math.round(tasks / seconds),
-      submittedPerSecond: Math.round((tasks * 1_000) / (submitted - begun)),
-      requestsPerTask: each,
-      dollarsPerMillionTasks: Math.round(dollars * 100) / 100,
-    }
+    const [tasks, concurrency] = [Number(values.tasks), Number(values.concurrency)]
+    const { signal } = new AbortController()
+    return await measure(client, { queue: `bench-${randomUUID()}`, tasks, concurrency, meter, signal })
   } finally {
     await client.close()
   }
@@ -79,20 +51,20 @@ const main = async (): Promise<void> => {
     const target = server === null ? null : s3Target(server.url)
     if (target !== null) await makeBucket(target)
     const credentials = target === null ? {} : { credentials: target }
-    const rounds: Round[] = []
+    const rounds: Measured[] = []
     for (let n = 1; n <= Number(values.rounds); n++) {
       const url =
         values.url ?? `s3://${target!.bucket}/bench-${n}?endpoint=${target!.endpoint}&region=${target!.region}`
-      rounds.push(await measure(url, credentials, Number(values.tasks), Number(values.concurrency)))
+      rounds.push(await round(url, credentials))
     }
     if (values.json) return console.log(JSON.stringify(rounds))
-    for (const { tasksPerSecond, submittedPerSecond, requestsPerTask, dollarsPerMillionTasks } of rounds) {
-      const requests = Object.entries(requestsPerTask).map(([kind, n]) => `${n.toFixed(2)} ${kind}`)
+    for (const { completedPerSecond, submittedPerSecond, submitToStart, cost } of rounds) {
       console.log(
-        `${tasksPerSecond} tasks/s from submit to completed (${submittedPerSecond}/s submitted); a task: ${requests.join(', ')}; $${dollarsPerMillionTasks} a million`,
+        `${completedPerSecond} tasks/s from submit to completed (${submittedPerSecond}/s submitted); start after ${submitToStart.p50} ms, p99 ${submitToStart.p99} ms`,
       )
+      console.log(`  a task of a batch: ${costText(cost!.batch)}; by itself: ${costText(cost!.alone)}`)
     }
-    console.log(`best: ${Math.max(...rounds.map(({ tasksPerSecond }) => tasksPerSecond))} tasks/s`)
+    console.log(`best: ${Math.max(...rounds.map(({ completedPerSecond }) => completedPerSecond))} tasks/s`)
   } finally {
     await server?.remove()
   }

@@ -155,6 +155,20 @@ export const VERBS: readonly Verb[] = [
     load: () => import('./commands/migrate.ts'),
   },
   {
+    name: 'bench',
+    summary: 'how fast the store is from here, and what a task costs on S3',
+    details:
+      'Runs tasks that do nothing through a queue of its own, and removes them and the queue, also after SIGINT.\n' +
+      'Other queues are not touched; their workers share the store with it meanwhile.',
+    options: [
+      ['--tasks <n>', 'in one batch (default: 1000)'],
+      ['--concurrency <n>', 'handlers at once (default: 100)'],
+      ['--cost', 'on S3: requests of a task, and dollars for a million tasks'],
+    ],
+    examples: ['holdfast bench', 'holdfast bench --url s3://my-bucket/jobs --cost --json'],
+    load: () => import('./commands/bench.ts'),
+  },
+  {
     name: 'demo',
     summary: 'a show of ten seconds: tasks, workers, one of them killed, nothing lost',
     details: 'Uses a store of its own in a temporary folder, unless --url names one.',

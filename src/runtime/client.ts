@@ -349,12 +349,15 @@ export class Client {
     pause(options?: { readonly reason?: string }): Promise<void>
     resume(options?: { readonly force?: boolean }): Promise<void>
     isPaused(): Promise<boolean>
+    /** Takes a queue that is used no more off the list of queues. Its tasks, if it has any, stay. */
+    forget(): Promise<void>
   } {
     const queue = checkName(name, 'queue')
     return {
       pause: (options = {}) => this.#do(() => this.#queues.pause(queue, options.reason)),
       resume: (options = {}) => this.#do(() => this.#queues.resume(queue, options.force)),
       isPaused: () => this.#do(async () => (await this.#queues.refresh()).has(queue)),
+      forget: () => this.#do(() => this.#queues.forget(queue)),
     }
   }
 

@@ -57,6 +57,18 @@ export class Queues {
     return documents.map(({ name }) => name.slice(QUEUE.length))
   }
 
+  /** Not listed any more, until a process that has not used it before submits to it. Its tasks, if it has any, stay. */
+  async forget(queue: string): Promise<void> {
+    const name = QUEUE + checkName(queue, 'queue')
+    this.#known.delete(queue)
+    const { documents } = this.#session.store
+    await withPatience(this.#session, async () => {
+      const document = await documents.get(name)
+      // Somebody else wrote it meanwhile: then it is used.
+      if (document !== null) await documents.delete(name, document.version)
+    })
+  }
+
   /** One that a move holds paused stays so after the move. */
   async pause(queue: string, reason?: string): Promise<void> {
     const wanted: Pause = {

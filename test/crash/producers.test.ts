@@ -117,6 +117,6 @@ test('a store that forgets keys is noticed', async () => {
 })
 
 test('a store that acknowledges before it writes is noticed', async () => {
-  const { wrong } = await campaign({ kills: 3, batch: 100, seed: 5, plant: 'early-ack' })
+  const { wrong } = await campaign({ kills: 12, batch: 100, seed: 5, plant: 'early-ack' })
   expect(wrong.some((sentence) => sentence.includes('acknowledged, and is there 0 times'))).toBe(true)
 })

@@ -2,7 +2,7 @@
 import { jetstreamManager, type StreamConfig } from '@nats-io/jetstream'
 import { connect as connectNats } from '@nats-io/transport-node'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { connect, isHoldfastError, silentLogger } from '../../src/index.ts'
+import { type Client, connect, isHoldfastError, silentLogger } from '../../src/index.ts'
 import { NatsStore, openNats } from '../../src/store/nats/store.ts'
 import { until } from '../crash/processes.ts'
 import { freshBucket, removeBucket } from '../servers/buckets.ts'
@@ -124,6 +124,23 @@ onNats('a server of its own', () => {
     onTestFinished(() => store.close())
     expect(warnings).toEqual([])
     expect(await store.examine!()).toContainEqual(expect.objectContaining({ check: 'durability', value: 'strong' }))
+  })
+
+  test('tells who may not write at once that he may not', async () => {
+    const server = await startNats({ hasUsers: true })
+    onTestFinished(() => server.remove())
+    const open = async (user: string): Promise<Client> => {
+      const address = `${server.url}/jobs`.replace('//', `//${user}:${user}@`)
+      const client = await connect(address, { create: user === 'writer', logger: silentLogger })
+      onTestFinished(() => client.close())
+      return client
+    }
+    const { id } = await (await open('writer')).submit('a', 1)
+    const reader = await open('reader')
+    expect((await reader.get(id)).input).toBe(1)
+    const begun = performance.now()
+    expect(await codeOf(reader.cancel(id))).toBe('STORE_READ_ONLY')
+    expect(performance.now() - begun).toBeLessThan(1_000)
   })
 
   test('that takes only small messages refuses a larger task with a typed error, and goes on', async () => {

@@ -34,6 +34,8 @@ export interface NatsServerOptions {
   readonly syncAlways?: boolean
   /** The largest message, in bytes. Default: the server's own, 1 MiB. */
   readonly maxPayload?: number
+  /** Two users, `writer` and `reader`, with their names as passwords: the reader may not write to a bucket. */
+  readonly hasUsers?: boolean
 }
 
 interface Program {
@@ -68,11 +70,16 @@ const newPlace = async (): Promise<Place> => {
   return { port, clusterPort, monitorPort }
 }
 
+const USERS = `authorization { users: [
+  { user: writer, password: writer }
+  { user: reader, password: reader, permissions: { publish: { deny: "$KV.>" } } }
+] }`
+
 const settingsOf = (
   { port, clusterPort, monitorPort }: Place,
   folder: string,
   all: readonly Place[],
-  { syncAlways = false, maxPayload }: NatsServerOptions,
+  { syncAlways = false, maxPayload, hasUsers = false }: NatsServerOptions,
 ): string => {
   const storage = [`store_dir: ${JSON.stringify(join(folder, 'jetstream'))}`, 'max_mem: 256M', 'max_file: 8G']
   if (syncAlways) storage.push('sync_interval: always')
@@ -82,6 +89,7 @@ const settingsOf = (
     `server_name: "n${port}"`,
     `jetstream { ${storage.join(', ')} }`,
     ...(maxPayload === undefined ? [] : [`max_payload: ${maxPayload}`]),
+    ...(hasUsers ? [USERS] : []),
   ]
   const others = all.filter((other) => other.port !== port)
   if (others.length > 0) {

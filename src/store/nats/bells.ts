@@ -52,7 +52,7 @@ export class Bells {
   async ring(hint: string, once = false): Promise<void> {
     const kind = kindOf(hint)
     await this.kinds.add(kind)
-    await this.#connected.js.publish(this.#subjects.bell(hint), '', once ? { msgID: hint } : {})
+    await this.#connected.requests.write(this.#subjects.bell(hint), '', once ? { id: hint } : {})
     this.#rungAt.set(kindKey(kind), performance.now())
     this.kinds.rang(kind)
   }

@@ -87,9 +87,8 @@ export class NatsBucket implements KeyValue {
 
   async #get(key: string): Promise<Entry | null> {
     try {
-      const query = { last_by_subj: this.#subjects.ofKey(key) }
-      const message = await this.#connected.jsm.streams.getMessage(this.#subjects.truth, query)
-      return message === null ? null : { value: message.string(), mark: String(message.seq) }
+      const { text, sequence } = await this.#connected.requests.last(this.#subjects.truth, this.#subjects.ofKey(key))
+      return { value: text, mark: String(sequence) }
     } catch (error) {
       if (isNotFound(error)) return null
       throw error
@@ -152,9 +151,7 @@ export class NatsBucket implements KeyValue {
         { bytes: bytes.length },
       )
     try {
-      const expect = { lastSubjectSequence: sequence }
-      const { seq } = await this.#connected.js.publish(this.#subjects.ofKey(key), bytes, { expect })
-      return String(seq)
+      return String(await this.#connected.requests.write(this.#subjects.ofKey(key), bytes, { last: sequence }))
     } catch (error) {
       if (isWrongSequence(error)) return null
       throw error

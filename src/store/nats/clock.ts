@@ -66,10 +66,10 @@ export class ServerClock {
 
   /** Since 2.10 an answer has its time; before, only a message has. */
   async #read(): Promise<Instant> {
-    const { jsm, js } = this.#connected
+    const { jsm, requests } = this.#connected
     const { ts } = (await jsm.streams.info(this.#subjects.truth)) as StreamInfo & { readonly ts?: string }
     if (ts !== undefined) return Date.parse(ts)
-    const { seq } = await js.publish(this.#subjects.ofKey(CLOCK_KEY), '')
+    const seq = await requests.write(this.#subjects.ofKey(CLOCK_KEY), '')
     const message = await jsm.streams.getMessage(this.#subjects.truth, { seq })
     // Written over by another process meanwhile: then that is the time.
     if (message !== null) return message.time.getTime()

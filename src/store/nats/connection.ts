@@ -1,9 +1,10 @@
 /** The way to the server: from an address to a connection that never gives up, with the calls that JetStream understands. */
 import { readFile } from 'node:fs/promises'
-import type { JetStreamClient, JetStreamManager } from '@nats-io/jetstream'
+import type { JetStreamManager } from '@nats-io/jetstream'
 import type { ConnectionOptions, NatsConnection, TlsOptions } from '@nats-io/transport-node'
 import { HoldfastError } from '../../core/errors.ts'
 import { asHoldfastError } from './errors.ts'
+import { Requests } from './requests.ts'
 
 export interface NatsConnectionOptions {
   readonly user?: string
@@ -28,7 +29,7 @@ export interface Place {
 
 export interface Connected {
   readonly nc: NatsConnection
-  readonly js: JetStreamClient
+  readonly requests: Requests
   readonly jsm: JetStreamManager
 }
 
@@ -117,7 +118,8 @@ export const connectTo = async (place: Place, options: NatsConnectionOptions): P
     try {
       checkVersion(nc, place.address)
       const api = { timeout: DEADLINE, checkAPI: false }
-      return { nc, js: jetstream.jetstream(nc, api), jsm: await jetstream.jetstreamManager(nc, api) }
+      const requests = new Requests(nc, transport.headers, DEADLINE)
+      return { nc, requests, jsm: await jetstream.jetstreamManager(nc, api) }
     } catch (error) {
       await nc.close()
       throw error

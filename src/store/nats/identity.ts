@@ -57,8 +57,7 @@ export class IdentityGuard {
   async #make(): Promise<Identity> {
     const made: Identity = { identity: randomUUID(), version: VERSION }
     try {
-      const expect = { lastSubjectSequence: 0 }
-      await this.#connected.js.publish(this.#subjects.ofKey(IDENTITY), JSON.stringify(made), { expect })
+      await this.#connected.requests.write(this.#subjects.ofKey(IDENTITY), JSON.stringify(made), { last: 0 })
       return made
     } catch (error) {
       if (!isWrongSequence(error)) throw error

@@ -58,8 +58,7 @@ export class Kinds {
 
   async #write(key: string): Promise<void> {
     try {
-      const expect = { lastSubjectSequence: 0 }
-      await this.#connected.js.publish(this.#subjects.ofKey(KINDS + key), '', { expect })
+      await this.#connected.requests.write(this.#subjects.ofKey(KINDS + key), '', { last: 0 })
     } catch (error) {
       if (!isWrongSequence(error)) throw error
     }

@@ -57,7 +57,7 @@ export class LaterHints {
 
   async put(hint: string, what: What, at: Instant): Promise<void> {
     const { queue } = kindOf(hint)
-    await this.#connected.js.publish(this.#subjects.laterAt(queue, at), `${what} ${hint}`)
+    await this.#connected.requests.write(this.#subjects.laterAt(queue, at), `${what} ${hint}`)
     this.#queue(queue).listedAt = Number.NEGATIVE_INFINITY
   }
 

@@ -74,23 +74,26 @@ export const campaign = async (plan: Campaign): Promise<Outcome> => {
 
   const recoveries: number[] = []
   let killed = 0
-  for (let round = 0; round < rounds; round++) {
-    const before = endsIn(place)
-    await until('the workers are at work', () => endsIn(place) > before + 20)
-    if (killWorkers) {
-      const victim = dice.between(0, PROCESSES - 1)
-      await workers[victim]!.kill()
-      killed++
-      workers[victim] = await begin()
+  try {
+    for (let round = 0; round < rounds; round++) {
+      const before = endsIn(place)
+      await until('the workers are at work', () => endsIn(place) > before + 20)
+      if (killWorkers) {
+        const victim = dice.between(0, PROCESSES - 1)
+        await workers[victim]!.kill()
+        killed++
+        workers[victim] = await begin()
+      }
+      await plan.disturb()
+      const begun = performance.now()
+      const then = endsIn(place)
+      await until('a task is done again', () => endsIn(place) > then, 60_000)
+      recoveries.push(performance.now() - begun)
     }
-    await plan.disturb()
-    const begun = performance.now()
-    const then = endsIn(place)
-    await until('a task is done again', () => endsIn(place) > then, 60_000)
-    recoveries.push(performance.now() - begun)
+  } finally {
+    isOver = true
+    await producing
   }
-  isOver = true
-  await producing
   const alive = workers.filter((worker) => worker.isAlive).length
   const unfinished = async (): Promise<string[]> => {
     const records = (await readRecords(address, acknowledged)).filter((record) => record !== null)

@@ -30,13 +30,26 @@ const killing = async (own: TestContext, outage: number) => {
   return { own, address: `${server.url}/load`, disturb }
 }
 
-/** The server that decides what is written to the bucket. */
-const leaderOf = async (url: string, stream: string): Promise<string | undefined> => {
-  const nc = await connect({ servers: url.replace('nats://', '').split(',') })
+interface Lead {
+  readonly leader: string | undefined
+  /** The others have all that it has. */
+  readonly isWhole: boolean
+}
+
+/** The server that decides what is written to the bucket, as far as anybody answers. */
+const leadOf = async (url: string, stream: string): Promise<Lead> => {
   try {
-    return (await (await jetstreamManager(nc)).streams.info(stream)).cluster?.leader
-  } finally {
-    await nc.close()
+    const nc = await connect({ servers: url.replace('nats://', '').split(',') })
+    try {
+      const { cluster } = await (await jetstreamManager(nc)).streams.info(stream)
+      const others = cluster?.replicas ?? []
+      const isWhole = others.length === 2 && others.every(({ current, offline }) => current && !offline)
+      return { leader: cluster?.leader, isWhole }
+    } finally {
+      await nc.close()
+    }
+  } catch {
+    return { leader: undefined, isWhole: false }
   }
 }
 
@@ -63,15 +76,17 @@ onNats('nats-server killed with kill -9 under load', () => {
     own.onTestFinished(() => cluster.remove())
     const disturb = async (): Promise<void> => {
       let leader: string | undefined
-      await until('there is a leader', async () => {
-        leader = await leaderOf(cluster.url, 'KV_load').catch(() => undefined)
-        return leader !== undefined
+      // The one of the round before must be back, or two of three would be away.
+      await until('there is a leader of three', async () => {
+        const lead = await leadOf(cluster.url, 'KV_load')
+        leader = lead.leader
+        return leader !== undefined && lead.isWhole
       })
       const server = cluster.servers.find(({ url }) => `n${new URL(url).port}` === leader)!
       await server.kill()
       await until('another one leads', async () => {
-        const other = await leaderOf(cluster.url, 'KV_load').catch(() => undefined)
-        return other !== undefined && other !== leader
+        const lead = await leadOf(cluster.url, 'KV_load')
+        return lead.leader !== undefined && lead.leader !== leader
       })
       await server.start()
     }

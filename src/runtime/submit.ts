@@ -39,7 +39,9 @@ export interface SubmitItem {
 }
 
 /** Tasks in one insert: enough to share a transaction, few enough to leave the store free for others. */
-const CHUNK = 500
+const CHUNK = 650
+/** Fewer, so that the store has something to do while the next ones are made ready. */
+const FIRST_CHUNK = 350
 const CHUNKS_IN_FLIGHT = 4
 /** Single submits that share a batch. */
 const MOST_TOGETHER = 1_000
@@ -97,13 +99,12 @@ export class Submitter {
   async many(items: readonly SubmitItem[]): Promise<SubmitResult[]> {
     const results: SubmitResult[] = new Array(items.length)
     const op = newOp()
-    const chunks: number[] = []
-    for (let start = 0; start < items.length; start += CHUNK) chunks.push(start)
     let next = 0
     const lane = async (): Promise<void> => {
-      while (next < chunks.length) {
-        const start = chunks[next++]!
-        await this.#chunk(items.slice(start, start + CHUNK), start, op, results)
+      while (next < items.length) {
+        const start = next
+        next += start === 0 ? FIRST_CHUNK : CHUNK
+        await this.#chunk(items.slice(start, next), start, op, results)
       }
     }
     await Promise.all(Array.from({ length: CHUNKS_IN_FLIGHT }, lane))

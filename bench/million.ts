@@ -18,7 +18,7 @@ Then runs no-op tasks through a worker, without viewers and with 5, taking turns
   --store NAME   sqlite, postgres (with a server of its own, removed after), or all (the default)
   --tasks N      tasks in the store (default 1000000)
   --times N      how often each page is asked for (default 50)
-  --drain N      no-op tasks in one drain (default 150000)
+  --drain N      no-op tasks in one drain (default 300000)
   --runs N       drains without and with viewers (default 3; 0: none)
   --page TEXT    only pages whose name contains it
   --help         this
@@ -62,7 +62,7 @@ const main = async (): Promise<void> => {
       store: { type: 'string', default: 'all' },
       tasks: { type: 'string', default: '1000000' },
       times: { type: 'string', default: '50' },
-      drain: { type: 'string', default: '150000' },
+      drain: { type: 'string', default: '300000' },
       runs: { type: 'string', default: '3' },
       page: { type: 'string', default: '' },
       help: { type: 'boolean', default: false },
@@ -99,7 +99,7 @@ const measure = async (store: string, options: Options): Promise<void> => {
         pages.filter(({ name }) => name.includes(options.page)),
         options.times,
       )
-      if (options.runs > 0) await measureClaims(ground.address, server.url, pages, options)
+      if (options.runs > 0) await measureClaims(ground.address, server, pages, options)
     } finally {
       hangUp()
       await server.stop()

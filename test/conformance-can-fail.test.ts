@@ -256,6 +256,10 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     caughtBy: 'lists and counts take the time of the last move, whatever the status, asked at once or much later',
     faulty: (store) => ({ list: ({ updatedAfter: _, ...query }, page) => store.list(query, page) }),
   },
+  'knows no end of the time of the last move': {
+    caughtBy: 'lists and counts take both ends of the time of the last move, which are excluded',
+    faulty: (store) => ({ list: ({ updatedBefore: _, ...query }, page) => store.list(query, page) }),
+  },
   'takes creation for the last move': {
     caughtBy: 'a move brings a task back among those changed lately, a renewal does not',
     faulty: (store) => ({

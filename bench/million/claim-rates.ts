@@ -4,7 +4,9 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { medianOf } from '../median.ts'
+import { noMeter, postgresMeter, processMeter } from '../meter.ts'
 import type { PageOf } from './pages.ts'
+import type { Server } from './server.ts'
 
 const LEAST_RATIO = 0.9
 const VIEWERS = 5
@@ -22,28 +24,48 @@ const viewed = (pages: readonly PageOf[]): readonly PageOf[] =>
     .map((name) => pages.find((page) => page.name === name)!)
     .slice(0, VIEWERS)
 
+interface Run {
+  readonly rate: number
+  /** Processor time of worker, server and database, in seconds for a million tasks. */
+  readonly cpu: number
+  /** Of the server alone, in parts of one core. */
+  readonly server: number
+}
+
 export const measureClaims = async (
   address: string,
-  url: string,
+  server: Server,
   pages: readonly PageOf[],
   { drain, runs }: Drains,
 ): Promise<void> => {
-  const rates: Record<'without' | 'with', number[]> = { without: [], with: [] }
+  const sides: Record<'without' | 'with', Run[]> = { without: [], with: [] }
+  const meters = [processMeter(server.pid), address.startsWith('sqlite:') ? noMeter : await postgresMeter(address)]
+  const read = async (): Promise<number[]> =>
+    Promise.all(meters.map(async (meter) => (await meter.read()).cpuSeconds ?? 0))
   for (let n = 0; n < 2 * runs; n++) {
     const side = n % 2 === 0 ? 'without' : 'with'
     const worker = await started('drain.ts', [address, String(drain)])
-    const viewers = side === 'with' ? await started('viewers.ts', [url, JSON.stringify(viewed(pages))]) : null
-    // They have opened their pages by then.
-    await new Promise((done) => setTimeout(done, 3_000))
-    const { seconds } = (await worker.end()) as { seconds: number }
+    const viewers = side === 'with' ? await started('viewers.ts', [server.url, JSON.stringify(viewed(pages))]) : null
+    // They have opened their pages by then, and what was submitted has been told.
+    await new Promise((done) => setTimeout(done, 5_000))
+    const before = await read()
+    const { seconds, cpuSeconds } = (await worker.end()) as { seconds: number; cpuSeconds: number }
+    const [serverCpu, databaseCpu] = (await read()).map((after, i) => after - before[i]!) as [number, number]
     const seen = await viewers?.end()
-    rates[side].push(drain / seconds)
-    const note = seen === undefined ? '' : ` (${JSON.stringify(seen)})`
-    console.log(`  ${side.padEnd(8)} viewers: ${Math.round(drain / seconds).toLocaleString('en')} tasks/s${note}`)
+    const cpu = ((cpuSeconds + serverCpu + databaseCpu) / drain) * 1_000_000
+    sides[side].push({ rate: drain / seconds, cpu, server: serverCpu / seconds })
+    const told = `${Math.round(drain / seconds).toLocaleString('en')} tasks/s, ${cpu.toFixed(0)} s of CPU for a million`
+    const note = seen === undefined ? '' : `; the server ${Math.round((100 * serverCpu) / seconds)}% of a core`
+    console.log(`  ${side.padEnd(8)} viewers: ${told}${note}`)
   }
-  const ratio = medianOf(rates.with) / medianOf(rates.without)
+  await Promise.all(meters.map((meter) => meter.close()))
+  const medians = (name: keyof Run): readonly [number, number] => [
+    medianOf(sides.with.map((run) => run[name])),
+    medianOf(sides.without.map((run) => run[name])),
+  ]
+  const [rate, cpu] = [medians('rate'), medians('cpu')].map(([some, none]) => some! / none!) as [number, number]
   console.log(
-    `\n  with ${VIEWERS} viewers ${ratio.toFixed(2)} of the rate without, medians of ${runs}: ${ratio >= LEAST_RATIO ? 'met' : 'NOT MET'} (at least ${LEAST_RATIO})`,
+    `\n  with ${VIEWERS} viewers ${rate.toFixed(2)} of the rate without, ${cpu.toFixed(2)} of the CPU, medians of ${runs}: ${rate >= LEAST_RATIO ? 'met' : 'NOT MET'} (at least ${LEAST_RATIO} of the rate)`,
   )
 }
 

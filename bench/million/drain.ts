@@ -1,4 +1,4 @@
-/** Submits no-op tasks, then times a worker that runs them all. Prints seconds as JSON. Starts when told by a line of input. */
+/** Submits no-op tasks, then times a worker that runs them all. Prints seconds, and those of its processor time, as JSON. Starts when told by a line of input. */
 import { once } from 'node:events'
 import { connect, silentLogger } from '../../src/index.ts'
 
@@ -23,11 +23,13 @@ const worker = client
   .handle(TYPE, async () => {})
 console.log('ready')
 await once(process.stdin, 'data')
+const cpu = process.cpuUsage()
 const began = performance.now()
 worker.start()
 await all
 const seconds = (performance.now() - began) / 1_000
 await worker.stop()
 await client.close()
-console.log(JSON.stringify({ seconds }))
+const { user, system } = process.cpuUsage(cpu)
+console.log(JSON.stringify({ seconds, cpuSeconds: (user + system) / 1_000_000 }))
 process.exit()

@@ -23,7 +23,7 @@ export const STATS_CAP = 10_000
 /** Counting is not to be all that the store does. */
 const REST = 30
 /** Viewers see no more changes than this of one look; a busier store is told them in part. */
-const MOST_LOOKED_AT = 500
+const MOST_LOOKED_AT = 2_000
 /** A follower that fails is started again after this. */
 const AGAIN = 2_000
 

@@ -16,12 +16,19 @@ export interface Tick {
 }
 
 const KEPT = 300
+/** Looks at a busy store are not further apart than so many seconds. */
+const MOST_SPREAD = 5
 /** Samples of one second: beyond it the spread is that of the first ones. */
 const MOST_SAMPLES = 5_000
 
 export class Ticker {
   #past: Tick[] = []
   #moves: Record<string, number> = {}
+  /** Of a store so busy that a part of it is told for all. */
+  #estimated: Record<string, number> = {}
+  #estimatedAt = 0
+  /** The seconds to come, with what is known of them. */
+  #later: Record<string, number>[] = []
   #waits: number[] = []
   #durations: number[] = []
   #lastAt = 0
@@ -33,11 +40,14 @@ export class Ticker {
   /** What lies before a gap would look like what came just before. */
   restart(now: number): void {
     if (now - this.#lastAt > 5_000) this.#past = []
+    this.#estimated = {}
+    this.#estimatedAt = now
+    this.#later = []
     this.#clear()
   }
 
-  count({ entry, task, weight = 1 }: TaskChange): void {
-    this.#moves[entry.move] = (this.#moves[entry.move] ?? 0) + weight
+  count({ entry, task, weight }: TaskChange): void {
+    add(weight === undefined ? this.#moves : this.#estimated, entry.move, weight ?? 1)
     // Of a task that has moved on since, `availableAt` and `startedAt` may be those of a later run.
     const isLast = task.revision === entry.n
     if (entry.move === 'claim') {
@@ -50,6 +60,8 @@ export class Ticker {
 
   /** The second that has passed. */
   turn(now: number): Tick {
+    this.#spread(now)
+    for (const [move, n] of Object.entries(this.#later.shift() ?? {})) add(this.#moves, move, n)
     const tick: Tick = {
       at: now,
       moves: Object.fromEntries(Object.entries(this.#moves).map(([move, n]) => [move, Math.round(n)])),
@@ -63,6 +75,20 @@ export class Ticker {
     return tick
   }
 
+  /** Estimates stand for all that happened since the last ones: they go into this second and the next, not into a peak. */
+  #spread(now: number): void {
+    const moves = Object.entries(this.#estimated)
+    if (moves.length === 0) return
+    const seconds = Math.min(MOST_SPREAD, Math.max(1, Math.round((now - this.#estimatedAt) / 1_000)))
+    for (let n = 0; n < seconds; n++) {
+      const second = this.#later[n] ?? {}
+      this.#later[n] = second
+      for (const [move, count] of moves) add(second, move, count / seconds)
+    }
+    this.#estimated = {}
+    this.#estimatedAt = now
+  }
+
   #clear(): void {
     this.#moves = {}
     this.#waits = []
@@ -71,6 +97,10 @@ export class Ticker {
 }
 
 const ENDS: ReadonlySet<string> = new Set(['complete', 'fail', 'time-out', 'reschedule'])
+
+const add = (moves: Record<string, number>, move: string, count: number): void => {
+  moves[move] = (moves[move] ?? 0) + count
+}
 
 const sample = (samples: number[], value: number): void => {
   if (samples.length < MOST_SAMPLES) samples.push(Math.max(0, value))

@@ -49,9 +49,11 @@ const MOST_TOLD = 100_000
 const LONGEST_WAIT = 5_000
 /** While not everything is told. */
 const SLICES_EVERY = 500
-const REST_OF_SLICES = 20
-const FIRST_SLICE = 250
-const SHORTEST_SLICE = 10
+const LONGEST_REST = 5_000
+const FIRST_SLICE = 100
+/** So long ago a slice ends: what is stamped comes to light a little later. */
+const LAG = 500
+const SHORTEST_SLICE = 20
 /** Of what is found in a slice, so many are read with their histories. */
 const MOST_READ = 100
 
@@ -123,7 +125,7 @@ class Follower {
   /** How long to leave the store in peace. */
   get rest(): number {
     if (this.#most === Number.POSITIVE_INFINITY) return EVERY
-    return Math.min(Math.max(this.#slice === null ? EVERY : SLICES_EVERY, REST_OF_SLICES * this.#took), LONGEST_WAIT)
+    return Math.min(Math.max(this.#slice === null ? EVERY : SLICES_EVERY, REST * this.#took), LONGEST_REST)
   }
 
   /** Page by page, by time within each. */
@@ -132,37 +134,45 @@ class Follower {
     if (time.isOld) await time.anchor()
     const began = clock.mono()
     if (this.#slice === null) yield* this.#lookAtAll(began)
-    else yield await this.#lookAtSlice(this.#slice)
+    else yield await this.#lookAtSlice()
     this.#took = clock.mono() - began
   }
 
   /** What changed in the last moment stands for what changed since the last look. */
-  async #lookAtSlice(slice: number): Promise<readonly TaskChange[]> {
+  async #lookAtSlice(): Promise<readonly TaskChange[]> {
     const { store, time } = this.#session
-    const now = time.now()
-    const page = { order: 'newest', limit: this.#most, now: null } as const
-    const found = await store.list({ ...this.#query, updatedAfter: now - slice }, page)
+    let [now, slice] = [time.now(), this.#slice!]
+    let found = await this.#listSlice(now, slice)
+    // Cut off, it does not tell how many there were.
+    for (; found.length === this.#most && slice > SHORTEST_SLICE; found = await this.#listSlice(now, slice))
+      [now, slice] = [time.now(), Math.max(SHORTEST_SLICE, Math.floor(slice / 4))]
     const read = found.slice(0, MOST_READ)
     const records = await store.get(read.map(({ id }) => id))
     const elapsed = now - this.#lookedAt!
     const weight = (elapsed / slice) * (found.length / Math.max(1, read.length))
     this.#lookedAt = now
-    if (found.length === this.#most) this.#slice = Math.max(SHORTEST_SLICE, slice / 2)
-    else if (found.length < this.#most / 4) this.#slice = 2 * Math.max(slice, elapsed)
-    // Calm again: from here on everything is told.
-    if (this.#slice! > OVERLAP) {
+    if (slice >= elapsed && found.length < this.#most / 4) {
+      // Calm again: from here on everything is told.
       this.#slice = null
       this.#told.clear()
-      this.#horizon = now + 1
+      this.#horizon = now - LAG
       this.#longDueAt = this.#session.clock.mono() + LONG_OVERLAP
-    }
+    } else if (found.length < this.#most / 16) this.#slice = Math.max(2 * slice, elapsed + LAG)
+    else this.#slice = found.length < this.#most / 4 ? 2 * slice : slice
     return records
       .flatMap((record) => {
         if (record === null) return []
         const task = new Task(record)
-        return record.history.filter(({ at }) => at > now - slice).map((entry) => ({ entry, task, weight }))
+        // A claim that was followed by the end so soon is met only with that.
+        return record.history.filter(({ at }) => at > task.updatedAt - LAG).map((entry) => ({ entry, task, weight }))
       })
       .sort(byTime)
+  }
+
+  #listSlice(now: Instant, slice: number): Promise<readonly TaskRecord[]> {
+    const page = { order: 'newest', limit: this.#most, now: null } as const
+    const until = now - LAG
+    return this.#session.store.list({ ...this.#query, updatedAfter: until - slice - 1, updatedBefore: until }, page)
   }
 
   async *#lookAtAll(began: number): AsyncGenerator<readonly TaskChange[], void, undefined> {

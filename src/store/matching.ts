@@ -12,4 +12,5 @@ export const matches = (task: TaskRecord, query: Query, now: Instant): boolean =
   (query.createdAfter === undefined || task.createdAt > query.createdAfter) &&
   (query.createdBefore === undefined || task.createdAt < query.createdBefore) &&
   (query.completedBefore === undefined || (task.completedAt !== null && task.completedAt < query.completedBefore)) &&
-  (query.updatedAfter === undefined || task.updatedAt > query.updatedAfter)
+  (query.updatedAfter === undefined || task.updatedAt > query.updatedAfter) &&
+  (query.updatedBefore === undefined || task.updatedAt < query.updatedBefore)

@@ -96,6 +96,8 @@ export interface Query {
    * with an id of another kind then comes with its first move.
    */
   readonly updatedAfter?: Instant
+  /** Last made or moved before this instant. */
+  readonly updatedBefore?: Instant
 }
 
 export interface Page {

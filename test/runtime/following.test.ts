@@ -15,6 +15,7 @@ const following = (client: Client, options: FollowOptions = {}) => {
   ended.catch(() => {})
   return {
     told: () => told.map(({ entry, task }) => `${task.type}:${entry.move}`),
+    changes: () => told,
     entries: () => told.map(({ entry }) => entry.n),
     async stop(clock: Bench['clock']) {
       stop.abort()
@@ -189,5 +190,50 @@ describe('a change that comes to light late', () => {
     await clock.advance(60_000)
     expect(tail.told()).toEqual([])
     await tail.stop(clock)
+  })
+
+  describe('for who only looks on', () => {
+    /** Three tasks every seven milliseconds. */
+    const pour = async ({ client, clock }: Pick<Bench, 'client' | 'clock'>, looks: number) => {
+      for (let n = 0; n < looks; n++) {
+        await client.submitMany([1, 2, 3].map((input) => ({ type: 'mail', input })))
+        await clock.advance(7)
+      }
+    }
+    const weightOf = (changes: readonly TaskChange[]): number =>
+      changes.reduce((sum, { weight = 1 }) => sum + weight, 0)
+
+    it('tells a part of a flood, which stands for about all of it', async () => {
+      const { client, clock } = await begin()
+      const tail = following(client, { most: 40 })
+      await clock.advance(LOOK)
+      await pour({ client, clock }, 1_000)
+      await clock.advance(5_000)
+      const told = tail.changes()
+      expect(told.length).toBeLessThan(1_500)
+      expect(weightOf(told)).toBeGreaterThan(3_000 * 0.8)
+      expect(weightOf(told)).toBeLessThan(3_000 * 1.2)
+      await tail.stop(clock)
+    })
+
+    it('tells every change before the flood and, some seconds later, after it', async () => {
+      const { client, clock } = await begin()
+      const tail = following(client, { most: 40 })
+      await clock.advance(LOOK)
+      await client.submit('before', 1)
+      await clock.advance(LOOK)
+      await pour({ client, clock }, 400)
+      await clock.advance(20_000)
+      const { id } = await client.submit('after', 1)
+      await clock.advance(1_000)
+      await client.cancel(id)
+      await clock.advance(1_000)
+      expect(tail.told().filter((one) => !one.startsWith('mail'))).toEqual([
+        'before:submit',
+        'after:submit',
+        'after:cancel',
+      ])
+      await tail.stop(clock)
+    })
   })
 })

@@ -74,18 +74,23 @@ export const whereOf = (query: Query, now: Instant | null): { sql: string; value
 }
 
 /** What has changed lately, each part by an index that is there anyway or costs a finished task nothing. */
-const changedLately = (schema: string, { updatedAfter }: Query, now: Instant): { sql: string; values: Value[] } => {
+const changedLately = (
+  schema: string,
+  { updatedAfter, updatedBefore = Number.MAX_SAFE_INTEGER }: Query,
+  now: Instant,
+): { sql: string; values: Value[] } => {
   if (updatedAfter === undefined || updatedAfter < now - LATELY) return { sql: '', values: [] }
   const ids = (which: string): string => `select id from ${schema}.task where ${which}`
   const parts = [
-    ids(`${MOVED} and updated_at > ?`),
-    ids(`status = 'completed' and completed_at > ?`),
+    ids(`${MOVED} and updated_at > ? and updated_at < ?`),
+    ids(`status = 'completed' and completed_at > ? and completed_at < ?`),
     ids(`status = 'running' and updated_at > ?`),
     ids('id >= ?::uuid and revision = 1 and updated_at > ?'),
   ]
+  const between = [updatedAfter, updatedBefore]
   return {
     sql: ` and id in (${parts.join(' union all ')})`,
-    values: [updatedAfter, updatedAfter, updatedAfter, firstIdAt(updatedAfter), updatedAfter],
+    values: [...between, ...between, updatedAfter, firstIdAt(updatedAfter), updatedAfter],
   }
 }
 

@@ -39,6 +39,7 @@ export const conditionOf = (query: Query, now: Instant, tagged: string): Conditi
     query.createdBefore !== undefined && { sql: 'created_at < ?', values: [query.createdBefore] },
     query.completedBefore !== undefined && { sql: 'completed_at < ?', values: [query.completedBefore] },
     query.updatedAfter !== undefined && { sql: 'updated_at > ?', values: [query.updatedAfter] },
+    query.updatedBefore !== undefined && { sql: 'updated_at < ?', values: [query.updatedBefore] },
   ]
   const given = parts.filter((part) => part !== false)
   return { sql: given.map(({ sql }) => sql).join(' and ') || 'true', values: given.flatMap(({ values }) => values) }

@@ -33,22 +33,26 @@ const COMMON: ReadonlySet<string> = new Set(['pending', 'running', 'completed'])
 
 /** What has changed lately, by three indexes: moved and at rest; running; made and not yet moved. */
 const CHANGED =
-  `id in (select id from holdfast_task where ${MOVED} and updated_at > ?1` +
+  `id in (select id from holdfast_task where ${MOVED} and updated_at > ?1 and updated_at < ?3` +
   ` union all select id from holdfast_task where status = 'running' and updated_at > ?1` +
   ` union all select id from holdfast_task where id >= ?2 and revision = 1 and updated_at > ?1)`
 
+const FOREVER = Number.MAX_SAFE_INTEGER
 const RUNNING = `status = 'running'`
 
 /**
  * Rare statuses have an index of their own, running tasks are few, and so is what has changed lately: these are found
  * without a walk. null: walk.
  */
-export const direct = ({ views = [], workerId, updatedAfter }: Query, now: Instant): Condition | null => {
+export const direct = (
+  { views = [], workerId, updatedAfter, updatedBefore = FOREVER }: Query,
+  now: Instant,
+): Condition | null => {
   if (workerId !== undefined || (views.length > 0 && views.every(({ status }) => status === 'running')))
     return { sql: RUNNING, values: [] }
   if (views.length > 0 && views.every(({ status }) => !COMMON.has(status))) return { sql: SPARSE, values: [] }
   if (updatedAfter === undefined || updatedAfter < now - LATELY) return null
-  return { sql: CHANGED, values: [updatedAfter, firstIdAt(updatedAfter)] }
+  return { sql: CHANGED, values: [updatedAfter, firstIdAt(updatedAfter), updatedBefore] }
 }
 
 export interface Step {

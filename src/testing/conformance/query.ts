@@ -209,6 +209,29 @@ export const queryCases: readonly Case[] = [
     },
   },
   {
+    name: 'lists and counts take both ends of the time of the last move, which are excluded',
+    async run(store) {
+      const tasks = [...population, task(401), task(402, { createdAt: NOW + 60 })]
+      await insert(store, ...tasks)
+      const instants = [...new Set(tasks.map(({ updatedAt }) => updatedAt))].sort((a, b) => a - b)
+      const [first, last] = [instants[0]!, instants.at(-1)!]
+      for (const [updatedAfter, updatedBefore] of [
+        [first, last],
+        [first - 1, instants[1]!],
+        [first, first + 1],
+        [first - 1, last + 1],
+      ] as const)
+        for (const now of [last, last + 1_000_000_000]) {
+          const query = { updatedAfter, updatedBefore }
+          const isMeant = ({ updatedAt }: (typeof tasks)[number]) =>
+            updatedAt > updatedAfter && updatedAt < updatedBefore
+          const expected = idsOf(tasks.filter(isMeant))
+          assert.deepEqual(await oldest(store, query, now), expected)
+          assert.equal(await store.count(query, 1_000, now), expected.length)
+        }
+    },
+  },
+  {
     name: 'a move brings a task back among those changed lately, a renewal does not',
     async run(store) {
       await insert(store, task(1), task(2))

@@ -17,7 +17,7 @@ export interface Tick {
 
 const KEPT = 300
 /** Looks at a busy store are not further apart than so many seconds. */
-const MOST_SPREAD = 5
+const MOST_SPREAD = 10
 /** Samples of one second: beyond it the spread is that of the first ones. */
 const MOST_SAMPLES = 5_000
 

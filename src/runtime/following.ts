@@ -49,7 +49,9 @@ const MOST_TOLD = 100_000
 const LONGEST_WAIT = 5_000
 /** While not everything is told. */
 const SLICES_EVERY = 500
-const LONGEST_REST = 5_000
+/** A look may be dear, above all on PostgreSQL, whose index of completed tasks is coarse. */
+const REST_FOR_EYES = 20
+const LONGEST_REST = 10_000
 const FIRST_SLICE = 100
 /** So long ago a slice ends: what is stamped comes to light a little later. */
 const LAG = 500
@@ -125,7 +127,7 @@ class Follower {
   /** How long to leave the store in peace. */
   get rest(): number {
     if (this.#most === Number.POSITIVE_INFINITY) return EVERY
-    return Math.min(Math.max(this.#slice === null ? EVERY : SLICES_EVERY, REST * this.#took), LONGEST_REST)
+    return Math.min(Math.max(this.#slice === null ? EVERY : SLICES_EVERY, REST_FOR_EYES * this.#took), LONGEST_REST)
   }
 
   /** Page by page, by time within each. */
@@ -143,9 +145,11 @@ class Follower {
     const { store, time } = this.#session
     let [now, slice] = [time.now(), this.#slice!]
     let found = await this.#listSlice(now, slice)
-    // Cut off, it does not tell how many there were.
-    for (; found.length === this.#most && slice > SHORTEST_SLICE; found = await this.#listSlice(now, slice))
-      [now, slice] = [time.now(), Math.max(SHORTEST_SLICE, Math.floor(slice / 4))]
+    if (found.length === this.#most && slice > SHORTEST_SLICE) {
+      // Cut off, it does not tell how many there were.
+      ;[now, slice] = [time.now(), SHORTEST_SLICE]
+      found = await this.#listSlice(now, slice)
+    }
     const read = found.slice(0, MOST_READ)
     const records = await store.get(read.map(({ id }) => id))
     const elapsed = now - this.#lookedAt!

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startPostgres } from '../test/servers/postgres.ts'
 import { onServer } from './database.ts'
-import { type Drains, measureClaims } from './million/claim-rates.ts'
+import { type Drains, measureClaims, metersOf } from './million/claim-rates.ts'
 import { fill } from './million/fill.ts'
 import { measurePages, pagesAt } from './million/page-times.ts'
 import { hangUp, startServer } from './million/server.ts'
@@ -94,11 +94,17 @@ const measure = async (store: string, options: Options): Promise<void> => {
     const server = await startServer(ground.address)
     try {
       const pages = await pagesAt(server.url, tasks, began)
+      const meters = await metersOf(ground.address, server)
       await measurePages(
         server.url,
         pages.filter(({ name }) => name.includes(options.page)),
         options.times,
+        async () => {
+          const readings = await Promise.all(meters.map((meter) => meter.read()))
+          return readings.reduce((sum, { cpuSeconds }) => sum + (cpuSeconds ?? 0), 0)
+        },
       )
+      await Promise.all(meters.map((meter) => meter.close()))
       if (options.runs > 0) await measureClaims(ground.address, server, pages, options)
     } finally {
       hangUp()

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { medianOf } from '../median.ts'
-import { noMeter, postgresMeter, processMeter } from '../meter.ts'
+import { type Meter, noMeter, postgresMeter, processMeter } from '../meter.ts'
 import type { PageOf } from './pages.ts'
 import type { Server } from './server.ts'
 
@@ -32,6 +32,12 @@ interface Run {
   readonly server: number
 }
 
+/** Of the server, and of its store where that is a server, too. */
+export const metersOf = async (address: string, server: Server): Promise<readonly [Meter, Meter]> => [
+  processMeter(server.pid),
+  address.startsWith('sqlite:') ? noMeter : await postgresMeter(address),
+]
+
 export const measureClaims = async (
   address: string,
   server: Server,
@@ -39,13 +45,16 @@ export const measureClaims = async (
   { drain, runs }: Drains,
 ): Promise<void> => {
   const sides: Record<'without' | 'with', Run[]> = { without: [], with: [] }
-  const meters = [processMeter(server.pid), address.startsWith('sqlite:') ? noMeter : await postgresMeter(address)]
+  const meters = await metersOf(address, server)
   const read = async (): Promise<number[]> =>
     Promise.all(meters.map(async (meter) => (await meter.read()).cpuSeconds ?? 0))
   for (let n = 0; n < 2 * runs; n++) {
     const side = n % 2 === 0 ? 'without' : 'with'
-    const worker = await started('drain.ts', [address, String(drain)])
-    const viewers = side === 'with' ? await started('viewers.ts', [server.url, JSON.stringify(viewed(pages))]) : null
+    const worker = await started(new URL('./drain.ts', import.meta.url), [address, String(drain)])
+    const viewers =
+      side === 'with'
+        ? await started(new URL('./viewers.ts', import.meta.url), [server.url, JSON.stringify(viewed(pages))])
+        : null
     // They have opened their pages by then, and what was submitted has been told.
     await new Promise((done) => setTimeout(done, 5_000))
     const before = await read()
@@ -70,9 +79,10 @@ export const measureClaims = async (
 }
 
 /** A process that says when it is ready, does its work on a line of input, and prints what came of it. */
-const started = async (file: string, args: readonly string[]): Promise<{ end(): Promise<unknown> }> => {
-  const path = fileURLToPath(new URL(`./${file}`, import.meta.url))
-  const child: ChildProcess = spawn(process.execPath, [path, ...args], { stdio: ['pipe', 'pipe', 'inherit'] })
+const started = async (file: URL, args: readonly string[]): Promise<{ end(): Promise<unknown> }> => {
+  const child: ChildProcess = spawn(process.execPath, [fileURLToPath(file), ...args], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
   const lines = createInterface(child.stdout!)
   await once(lines, 'line')
   return {

@@ -64,7 +64,7 @@ export const insertionOf = (n: number, total: number, now: number): Insertion =>
   return { task, key: { key, taskId: task.id, hash: sum, expiresAt: now + 7 * DAY, exact: true } }
 }
 
-export const taskOf = (n: number, total: number, now: number): TaskRecord => {
+const taskOf = (n: number, total: number, now: number): TaskRecord => {
   const kind = kindOf(n, total)
   const createdAt = createdAtOf(n, total, now)
   const startedAt = createdAt + 20 + (n % 400)

@@ -14,7 +14,7 @@ const entry = { n: 1, at: new Date().toISOString(), move: 'x', to: 'pending', by
 const counts = { ready: 1, scheduled: 1, retrying: 1, running: 1, completed: 1, failed: 1 }
 /** What the server tells by itself, hostile in each of its texts. */
 const STREAM = [
-  ['stats', { queues: HOSTILE.map((queue) => ({ ...counts, queue, paused: true })) }],
+  ['stats', { queues: HOSTILE.map((queue) => ({ ...counts, queue, paused: true, capped: HOSTILE })) }],
   ['changes', { changes: HOSTILE.map((move, n) => ({ ...(poison(entry, '', { n }) as object), move })), skipped: 0 }],
 ]
   .map(([name, data]) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`)

@@ -1,42 +1,11 @@
-/** Every store × every conformance case, and the model walk on each. */
-import { describe, test } from 'vitest'
-import { conformanceCases } from '../src/testing/conformance/cases.ts'
-import { walk } from '../src/testing/model-walk.ts'
+/**
+ * Every store × every conformance case, and the model walk on each. Here the embedded ones, or PostgreSQL; those of S3 and NATS have
+ * files of their own, test/s3/server and test/nats, so that they run beside each other.
+ */
+import { conforms, walksLikeTheModel } from './prove.ts'
 import { stores } from './stores.ts'
 
-/** On a server every step is a few requests, and a machine may have other work: this is no measure of speed. */
-const WALK = 180_000
-const SEEDS = Array.from({ length: 20 }, (_, i) => i + 1)
-
-for (const { name, open } of stores) {
-  if (typeof open === 'string') {
-    test(`${name}, conformance and model walk`, (context) => context.skip(`${name} could not be started: ${open}`))
-    continue
-  }
-
-  describe.concurrent(`${name}, conformance`, () => {
-    for (const { name: sentence, needs = [], run } of conformanceCases) {
-      test(sentence, async (context) => {
-        const store = await open()
-        try {
-          const missing = needs.filter((need) => !store.capabilities.has(need))
-          if (missing.length > 0) return context.skip(`${name} lacks ${missing.join(', ')}`)
-          await run(store)
-        } finally {
-          await store.close()
-        }
-      })
-    }
-  })
-
-  describe.concurrent(`${name}, model walk`, () => {
-    test.each(SEEDS)('the store agrees with the model after every step of seed %i', { timeout: WALK }, async (seed) => {
-      const store = await open()
-      try {
-        await walk(store, { seed, steps: 300 })
-      } finally {
-        await store.close()
-      }
-    })
-  })
+for (const store of stores.filter(({ kind }) => kind === 'embedded' || kind === 'postgres')) {
+  conforms(store)
+  walksLikeTheModel(store)
 }

@@ -16,6 +16,7 @@ export type OpenStore = () => Promise<Store>
 
 export interface TestedStore {
   readonly name: string
+  readonly kind: 'embedded' | ServerKind
   /** An empty store; a text instead: why there is none. */
   readonly open: OpenStore | string
 }
@@ -27,15 +28,16 @@ const embedded = (): TestedStore[] => {
   process.env['NODE_COMPILE_CACHE'] ??= join(folder, 'compiled')
   let files = 0
   return [
-    { name: 'memory', open: async () => openMemory() },
-    { name: 'kv', open: async () => openKvInMemory() },
-    { name: 'sqlite', open: () => openSqlite(join(folder, `${++files}.db`)) },
+    { name: 'memory', kind: 'embedded', open: async () => openMemory() },
+    { name: 'kv', kind: 'embedded', open: async () => openKvInMemory() },
+    { name: 'sqlite', kind: 'embedded', open: () => openSqlite(join(folder, `${++files}.db`)) },
   ]
 }
 
 const onServer = async (kind: ServerKind, openAt: (url: string) => OpenStore): Promise<TestedStore[] | null> =>
   (await serversOf(kind))?.map((server) => ({
     name: server.name,
+    kind,
     open: 'missing' in server ? server.missing : openAt(server.url),
   })) ?? null
 

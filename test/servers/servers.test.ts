@@ -13,7 +13,19 @@ import { s3Target, startS3 } from './s3.ts'
 import { sendSigned } from './signed-request.ts'
 
 const isAlive = (pid: number): boolean => existsSync(`/proc/${pid}`)
-const foldersOf = (name: string): string[] => readdirSync(tmpdir()).filter((folder) => folder.startsWith(name))
+
+/** Where this test's servers have their folders, and nobody else's: what they leave there is theirs. */
+const ownFolder = (): string => {
+  const before = process.env['TMPDIR']
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-own-'))
+  process.env['TMPDIR'] = folder
+  onTestFinished(() => {
+    if (before === undefined) delete process.env['TMPDIR']
+    else process.env['TMPDIR'] = before
+    rmSync(folder, { recursive: true, force: true })
+  })
+  return folder
+}
 
 /** Kills who started the server, and waits until the server has followed. */
 const killTheStarter = async (kind: 's3' | 'nats'): Promise<void> => {
@@ -49,7 +61,7 @@ const where = async (kind: 's3' | 'nats', tests: () => void): Promise<void> => {
 
 await where('s3', () => {
   test('refuses a second create, and keeps everything through kill -9 of each part', async () => {
-    const before = foldersOf('holdfast-ceph-')
+    const folder = ownFolder()
     const server = await startS3()
     onTestFinished(() => server.remove())
     expect(await send(server.url, 'PUT', 'a', 'one', { 'if-none-match': '*' })).toMatchObject({ status: 200 })
@@ -69,7 +81,7 @@ await where('s3', () => {
     expect(pids.filter(isAlive)).toHaveLength(3)
     await server.remove()
     expect(pids.filter(isAlive)).toEqual([])
-    expect(foldersOf('holdfast-ceph-')).toEqual(before)
+    expect(readdirSync(folder)).toEqual([])
   })
 
   test('dies with a process that is killed', () => killTheStarter('s3'))
@@ -77,7 +89,7 @@ await where('s3', () => {
 
 await where('nats', () => {
   test('says that JetStream is on, also after kill -9, and leaves nothing', async () => {
-    const before = foldersOf('holdfast-nats-')
+    const folder = ownFolder()
     const server = await startNats({ syncAlways: true })
     onTestFinished(() => server.remove())
     const answer = async (): Promise<unknown> => (await fetch(`${server.monitor}/varz`)).json()
@@ -89,7 +101,7 @@ await where('nats', () => {
     expect(await answer()).toMatchObject({ version: server.version })
     await server.remove()
     expect(isAlive(server.pid)).toBe(false)
-    expect(foldersOf('holdfast-nats-')).toEqual(before)
+    expect(readdirSync(folder)).toEqual([])
   })
 
   test('three of them are one cluster with a leader', async () => {

@@ -1,0 +1,47 @@
+/** What every store must do, as tests: the conformance cases, and walks beside the model. */
+import { describe, test } from 'vitest'
+import { conformanceCases } from '../src/testing/conformance/cases.ts'
+import { walk } from '../src/testing/model-walk.ts'
+import type { TestedStore } from './stores.ts'
+
+/** On a server every step is a few requests, and a machine may have other work: this is no measure of speed. */
+const WALK = 180_000
+const SEEDS = Array.from({ length: 20 }, (_, i) => i + 1)
+
+export const conforms = ({ name, open }: TestedStore): void => {
+  if (typeof open === 'string') {
+    test(`${name}, conformance`, (context) => context.skip(`${name} could not be started: ${open}`))
+    return
+  }
+  describe.concurrent(`${name}, conformance`, () => {
+    for (const { name: sentence, needs = [], run } of conformanceCases) {
+      test(sentence, async (context) => {
+        const store = await open()
+        try {
+          const missing = needs.filter((need) => !store.capabilities.has(need))
+          if (missing.length > 0) return context.skip(`${name} lacks ${missing.join(', ')}`)
+          await run(store)
+        } finally {
+          await store.close()
+        }
+      })
+    }
+  })
+}
+
+export const walksLikeTheModel = ({ name, open }: TestedStore): void => {
+  if (typeof open === 'string') {
+    test(`${name}, model walk`, (context) => context.skip(`${name} could not be started: ${open}`))
+    return
+  }
+  describe.concurrent(`${name}, model walk`, () => {
+    test.each(SEEDS)('the store agrees with the model after every step of seed %i', { timeout: WALK }, async (seed) => {
+      const store = await open()
+      try {
+        await walk(store, { seed, steps: 300 })
+      } finally {
+        await store.close()
+      }
+    })
+  })
+}

@@ -125,15 +125,19 @@ const glanceCount = async (
 /** So many of the newest tasks are looked at for such as completed. */
 const NEWEST = 20_000
 
+/** Their rows lie far apart, and each is read for its queue: what is looked at most is counted furthest. */
+const mostOfStatus = (status: (typeof SPARSE)[number], cap: number): number =>
+  Math.ceil(cap / (status === 'failed' ? 2 : 10))
+
 /**
  * One statement for all: rows of what, queue, and numbers. Waiting ones are told apart in their index; of completed ones,
  * which are the most and in no index by queue, the newest are counted.
  */
-const queuesText = (schema: string, now: string): string => {
+const queuesText = (schema: string, now: string, cap: number): string => {
   const task = `${schema}.task`
   const sparse = SPARSE.map(
     (status) =>
-      `select '${status}', queue, count(*), sum(count(*)) over (), 0 from (select queue from ${task} where status = '${status}' and status not in ('pending', 'running', 'completed') limit $2) as looked group by queue`,
+      `select '${status}', queue, count(*), sum(count(*)) over (), 0 from (select queue from ${task} where status = '${status}' and status not in ('pending', 'running', 'completed') order by id desc limit ${mostOfStatus(status, cap) + 1}) as looked group by queue`,
   )
   return [
     `select 'waiting' as what, q.name as queue, ready.n as a, later.n as b, retrying.n as c from unnest($1::text[]) as q(name)
@@ -154,8 +158,8 @@ const glanceQueues = async (
   now: Instant | null,
 ): Promise<QueueCounts[]> => {
   const newest = Math.max(NEWEST, cap)
-  const mostRead = shareOf(names.length, cap)
-  const rows = await executor.query(queuesText(schema, now === null ? NOW : String(now)), [
+  const mostRead = shareOf(names.length, Math.ceil(cap / 2))
+  const rows = await executor.query(queuesText(schema, now === null ? NOW : String(now), cap), [
     names,
     cap + 1,
     newest,
@@ -183,7 +187,8 @@ const glanceQueues = async (
   // Where the look at one status stopped, any queue may have more of them.
   for (const what of ['completed', ...SPARSE] as const) {
     const passed = Number(rows.find(([name]) => name === what)?.[3] ?? 0)
-    if (passed > (what === 'completed' ? newest - 1 : cap)) for (const more of capped.values()) more.add(what)
+    if (passed > (what === 'completed' ? newest - 1 : mostOfStatus(what, cap)))
+      for (const more of capped.values()) more.add(what)
   }
   return names.map((name) => ({ ...counts.get(name)!, capped: [...capped.get(name)!] }))
 }

@@ -1,7 +1,7 @@
 /** Reads: by id, by key, by page, and counts. */
 import type { KeyRecord } from '../../core/idempotency.ts'
 import type { Instant, TaskRecord } from '../../core/task.ts'
-import { conditionOf, firstIdAt, LATELY } from '../sql/conditions.ts'
+import { conditionOf, firstIdAt, LATELY, type Tagged } from '../sql/conditions.ts'
 import { COLUMNS, COLUMNS_WITH_HISTORY, decodeWhole, type Row } from '../sql/rows.ts'
 import type { Page, Query } from '../store.ts'
 import type { Executor, Value } from './connection.ts'
@@ -42,7 +42,10 @@ export const findKeys = async (
   })
 }
 
-const TAGGED = `(options::json -> 'tags' ->> ?) = ?`
+const TAGGED: Tagged = {
+  exact: `(options::json -> 'tags' ->> ?) = ?`,
+  has: 'strpos(options, ?) > 0',
+}
 /** Stable within the statement, and a bigint: so an index can be asked for it. */
 export const NOW = `floor(extract(epoch from statement_timestamp()) * 1000)::bigint`
 

@@ -23,8 +23,23 @@ export const firstIdAt = (at: Instant): string => {
 /** Asked about a longer time, it is better to walk all tasks once than to gather and sort what has changed for each page. */
 export const LATELY = 600_000
 
-/** With `?` for each value, in order. `tagged` is the store's own way to ask for a tag's name and value. */
-export const conditionOf = (query: Query, now: Instant, tagged: string): Condition => {
+export interface Tagged {
+  /** Asks for a tag's name and value. */
+  readonly exact: string
+  /** Asks whether the options have this text anywhere, which is much cheaper than to read them as JSON. */
+  readonly has: string
+}
+
+/** Values that stand in JSON as they are, however it was written. */
+const PLAIN = /^[\w .:@-]+$/
+
+const tagCondition = ({ name, value }: NonNullable<Query['tag']>, { exact, has }: Tagged): Condition =>
+  PLAIN.test(value)
+    ? { sql: `${has} and ${exact}`, values: [value, name, value] }
+    : { sql: exact, values: [name, value] }
+
+/** With `?` for each value, in order. `tagged` is the store's own way to ask for a tag. */
+export const conditionOf = (query: Query, now: Instant, tagged: Tagged): Condition => {
   const views = query.views?.map((view) => viewCondition(view, now))
   const parts: readonly (Condition | false)[] = [
     query.queue !== undefined && { sql: 'queue = ?', values: [query.queue] },
@@ -33,7 +48,7 @@ export const conditionOf = (query: Query, now: Instant, tagged: string): Conditi
       sql: `(${views.map(({ sql }) => sql).join(' or ') || 'false'})`,
       values: views.flatMap(({ values }) => values),
     },
-    query.tag !== undefined && { sql: tagged, values: [query.tag.name, query.tag.value] },
+    query.tag !== undefined && tagCondition(query.tag, tagged),
     query.workerId !== undefined && { sql: `status = 'running' and lease_worker = ?`, values: [query.workerId] },
     query.createdAfter !== undefined && { sql: 'created_at > ?', values: [query.createdAfter] },
     query.createdBefore !== undefined && { sql: 'created_at < ?', values: [query.createdBefore] },

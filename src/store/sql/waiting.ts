@@ -23,4 +23,4 @@ export const mostOf = ({ queue: _, type: __, views = [], ...others }: Query, mos
 
 /** Of so many queues, how many tasks for later are read in each to tell those that are retrying: all together no more than the cap, for who wants to know exactly. */
 export const shareOf = (queues: number, cap: number): number =>
-  Math.min(cap, Math.max(100, Math.floor(Math.max(MOST_READ, cap) / Math.max(1, queues))))
+  Math.min(cap, Math.max(100, Math.floor(cap / Math.max(1, queues))))

@@ -2,7 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { KeyRecord } from '../../core/idempotency.ts'
 import type { Instant } from '../../core/task.ts'
-import { type Condition, conditionOf, firstIdAt, LATELY } from '../sql/conditions.ts'
+import { type Condition, conditionOf, firstIdAt, LATELY, type Tagged } from '../sql/conditions.ts'
 import { type Cell, COLUMNS, COLUMNS_WITH_HISTORY, type Row } from '../sql/rows.ts'
 import type { Page, Query } from '../store.ts'
 import { prepared } from './connection.ts'
@@ -27,7 +27,10 @@ export const findKey = (db: DatabaseSync, key: string): { key: KeyRecord; task: 
 const STEP = 5_000
 
 export const condition = (query: Query, now: Instant): Condition => conditionOf(query, now, TAGGED)
-const TAGGED = `exists (select 1 from json_each(options, '$.tags') as tag where tag.key = ? and tag.value = ?)`
+const TAGGED: Tagged = {
+  exact: `exists (select 1 from json_each(options, '$.tags') as tag where tag.key = ? and tag.value = ?)`,
+  has: 'instr(options, ?) > 0',
+}
 
 const COMMON: ReadonlySet<string> = new Set(['pending', 'running', 'completed'])
 

@@ -2,7 +2,7 @@
 import type { Instant, TaskRecord } from '../../core/task.ts'
 import type { CountedView } from '../../core/views.ts'
 import { COLUMNS, decodeWhole, type Row } from '../sql/rows.ts'
-import { indexedPart, isWaiting, MOST_READ, mostOf, shareOf } from '../sql/waiting.ts'
+import { indexedPart, isIndexed, isWaiting, MOST_READ, shareOf } from '../sql/waiting.ts'
 import type { Counted, Glance, Page, Query, QueueCounts } from '../store.ts'
 import type { Executor, Value } from './connection.ts'
 import { listTasks, NOW, numbered, whereOf } from './query.ts'
@@ -105,8 +105,18 @@ const glanceCount = async (
   // An index leads to those that match, or to those that may: else the newest of all are passed.
   const base = isRare(query) ? query : isWaiting(query) ? indexedPart(query) : null
   const passed = base === null ? { sql: 'true', values: [] } : whereOf(base, now)
-  const order = base === null ? 'order by id desc' : ''
-  const looked = isWaiting(query) ? mostOf(query, most) : most
+  // Waiting ones in the order of their index: else the planner may take it for cheaper to walk the table.
+  const order = base === null ? 'order by id desc' : isWaiting(query) ? 'order by queue, type' : ''
+  if (isWaiting(query) && isIndexed(query)) {
+    // No column beside those of the index, so that no row is read.
+    const [row] = await executor.query(
+      numbered(`select count(*) from (select 1 from ${schema}.task where ${sql} ${order} limit ?) as counted`),
+      [...values, cap + 1],
+    )
+    const counted = Number(row![0])
+    return { count: Math.min(counted, cap), capped: counted > cap }
+  }
+  const looked = isWaiting(query) ? Math.min(most, MOST_READ) : most
   const [row] = await executor.query(
     numbered(
       `select count(*) from (select 1 from (select * from ${schema}.task where ${passed.sql} ${order} limit ?) as passed where ${sql} limit ?) as counted`,

@@ -14,12 +14,9 @@ export const indexedPart = ({ queue, type, views = [] }: Query): Query => ({
   views: views.map(({ retried: _, ...view }) => view),
 })
 
-/** How many tasks a count may pass, which would pass `most` if the index had all that is asked for. */
-export const mostOf = ({ queue: _, type: __, views = [], ...others }: Query, most: number): number => {
-  const isIndexed =
-    Object.values(others).every((value) => value === undefined) && views.every(({ retried }) => !retried)
-  return isIndexed ? most : Math.min(most, MOST_READ)
-}
+/** Whether the index has all that is asked for. */
+export const isIndexed = ({ queue: _, type: __, views = [], ...others }: Query): boolean =>
+  Object.values(others).every((value) => value === undefined) && views.every(({ retried }) => !retried)
 
 /** Of so many queues, how many tasks for later are read in each to tell those that are retrying: all together no more than the cap, for who wants to know exactly. */
 export const shareOf = (queues: number, cap: number): number =>

@@ -4,7 +4,7 @@ import type { Instant } from '../../core/task.ts'
 import type { CountedView } from '../../core/views.ts'
 import type { Cell, Row } from '../sql/rows.ts'
 import { COLUMNS } from '../sql/rows.ts'
-import { indexedPart, isWaiting, MOST_READ, mostOf, shareOf } from '../sql/waiting.ts'
+import { indexedPart, isIndexed, isWaiting, MOST_READ, shareOf } from '../sql/waiting.ts'
 import type { Counted, Page, Query, QueueCounts } from '../store.ts'
 import { prepared } from './connection.ts'
 import { countOf } from './counts.ts'
@@ -58,7 +58,7 @@ export const glanceCount = (db: DatabaseSync, query: Query, cap: number, mostPas
   if (isWholeStatus(query)) return { count: totalOf(db, query), capped: false }
   const { sql, values } = condition(query, now)
   const few = direct(query, now)
-  const most = isWaiting(query) ? mostOf(query, mostPassed) : mostPassed
+  const most = isWaiting(query) && !isIndexed(query) ? Math.min(mostPassed, MOST_READ) : mostPassed
   const indexed = condition(indexedPart(query), now)
   const [from, given] =
     few !== null

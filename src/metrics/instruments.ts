@@ -62,7 +62,7 @@ export const makeInstruments = (registry: Registry): Instruments => {
     }),
     depth: new Gauge({
       name: 'holdfast_queue_depth',
-      help: 'Tasks by queue and view; counted up to 100,000 and, on PostgreSQL, completed ones among the newest 100,000 tasks',
+      help: 'Tasks by queue and view; of large counts at least so many',
       labelNames: ['queue', 'view'],
       registers,
     }),

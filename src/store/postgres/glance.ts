@@ -105,12 +105,13 @@ const glanceCount = async (
   // An index leads to those that match, or to those that may: else the newest of all are passed.
   const base = isRare(query) ? query : isWaiting(query) ? indexedPart(query) : null
   const passed = base === null ? { sql: 'true', values: [] } : whereOf(base, now)
-  // Waiting ones in the order of their index: else the planner may take it for cheaper to walk the table.
-  const order = base === null ? 'order by id desc' : isWaiting(query) ? 'order by queue, type' : ''
+  const order = base === null ? 'order by id desc' : ''
   if (isWaiting(query) && isIndexed(query)) {
-    // No column beside those of the index, so that no row is read.
+    // No column beside those of the index, so that no row is read; and in its order, or the planner may walk the table.
     const [row] = await executor.query(
-      numbered(`select count(*) from (select 1 from ${schema}.task where ${sql} ${order} limit ?) as counted`),
+      numbered(
+        `select count(*) from (select 1 from ${schema}.task where ${sql} order by queue, type limit ?) as counted`,
+      ),
       [...values, cap + 1],
     )
     const counted = Number(row![0])

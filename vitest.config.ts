@@ -12,6 +12,8 @@ const ON_SERVERS = [
 ]
 /** In a real browser. */
 const BROWSER = ['test/dashboard/**/*.test.ts']
+/** Real processes that are killed, and campaigns of faults that take long. */
+const CRASH = ['test/crash/**/*.test.ts', 'test/slow/**/*.test.ts', 'test/kv/faults.test.ts']
 /** Where milliseconds decide: leases that must hold or end in time, rates, shares of the machine, CPU at rest. */
 const TIMED = [
   'test/crash/event-loop.test.ts',
@@ -28,7 +30,7 @@ const DOORS = ['test/cli/**/*.test.ts', 'test/http/python.test.ts', 'test/exampl
 
 /**
  * quick: core, memory, SQLite; neither other processes nor servers. doors: the command line, the examples, the benchmark.
- * crash: real processes, killed. timed: the same, each file alone on the machine. servers: on real servers, each started by
+ * crash: real processes, killed, and long campaigns of faults. timed: the same, each file alone on the machine. servers: on real servers, each started by
  * test/servers/global-setup.ts when the first file asks for it; also what every store must do. browser: the dashboard in a
  * real Chromium.
  */
@@ -41,7 +43,9 @@ export default defineConfig({
         test: {
           name: 'quick',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/crash/**', 'test/slow/**', ...BROWSER, ...DOORS, ...ON_SERVERS],
+          exclude: [...CRASH, ...BROWSER, ...DOORS, ...ON_SERVERS],
+          // Quicker to start than processes, and there is a file for every second.
+          pool: 'threads',
           testTimeout: 30_000,
         },
       },
@@ -49,7 +53,7 @@ export default defineConfig({
       {
         test: {
           name: 'crash',
-          include: ['test/crash/**/*.test.ts', 'test/slow/**/*.test.ts'],
+          include: CRASH,
           exclude: TIMED,
           testTimeout: 300_000,
           hookTimeout: 60_000,

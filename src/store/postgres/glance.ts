@@ -2,6 +2,7 @@
 import type { Instant, TaskRecord } from '../../core/task.ts'
 import type { CountedView } from '../../core/views.ts'
 import { COLUMNS, decodeWhole, type Row } from '../sql/rows.ts'
+import { isOnly, isRare, RARE } from '../sql/statuses.ts'
 import { indexedPart, isIndexed, isWaiting, MOST_READ, shareOf } from '../sql/waiting.ts'
 import type { Counted, Glance, Page, Query, QueueCounts } from '../store.ts'
 import type { Executor, Value } from './connection.ts'
@@ -13,13 +14,8 @@ export const postgresGlance = (executor: () => Executor, schema: string): Glance
   queues: (names, cap, now) => glanceQueues(executor(), schema, names, cap, now),
 })
 
-const onlyHas = ({ views = [] }: Query, ...statuses: string[]): boolean =>
-  views.length > 0 && views.every(({ status }) => statuses.includes(status))
-
 /** Those have indexes of their own. */
-const isRare = (query: Query): boolean =>
-  query.workerId !== undefined || onlyHas(query, 'running') || onlyHas(query, ...SPARSE)
-const SPARSE = ['failed', 'cancelled', 'expired', 'archived'] as const
+const isFew = (query: Query): boolean => query.workerId !== undefined || isOnly(query, 'running') || isRare(query)
 
 const glanceList = async (
   executor: Executor,
@@ -32,7 +28,7 @@ const glanceList = async (
     tasks: await listTasks(executor, schema, query, { ...page, order: 'newest' }),
     stoppedAt: null,
   })
-  if (isRare(query)) return all()
+  if (isFew(query)) return all()
   const edge = await edgeOf(executor, schema, page.after, most)
   if (edge === null) return all()
   const { sql, values } = whereOf(query, page.now)
@@ -103,7 +99,7 @@ const glanceCount = async (
 ): Promise<Counted> => {
   const { sql, values } = whereOf(query, now)
   // An index leads to those that match, or to those that may: else the newest of all are passed.
-  const base = isRare(query) ? query : isWaiting(query) ? indexedPart(query) : null
+  const base = isFew(query) ? query : isWaiting(query) ? indexedPart(query) : null
   const passed = base === null ? { sql: 'true', values: [] } : whereOf(base, now)
   const order = base === null ? 'order by id desc' : ''
   if (isWaiting(query) && isIndexed(query)) {
@@ -137,7 +133,7 @@ const glanceCount = async (
 const NEWEST = 20_000
 
 /** Their rows lie far apart, and each is read for its queue: what is looked at most is counted furthest. */
-const mostOfStatus = (status: (typeof SPARSE)[number], cap: number): number =>
+const mostOfStatus = (status: (typeof RARE)[number], cap: number): number =>
   Math.ceil(cap / (status === 'failed' ? 2 : 10))
 
 /**
@@ -146,7 +142,7 @@ const mostOfStatus = (status: (typeof SPARSE)[number], cap: number): number =>
  */
 const queuesText = (schema: string, now: string, cap: number): string => {
   const task = `${schema}.task`
-  const sparse = SPARSE.map(
+  const sparse = RARE.map(
     (status) =>
       `select '${status}', queue, count(*), sum(count(*)) over (), 0 from (select queue from ${task} where status = '${status}' and status not in ('pending', 'running', 'completed') order by id desc limit ${mostOfStatus(status, cap) + 1}) as looked group by queue`,
   )
@@ -196,7 +192,7 @@ const glanceQueues = async (
     if (second > mostRead) more.add('scheduled').add('retrying')
   }
   // Where the look at one status stopped, any queue may have more of them.
-  for (const what of ['completed', ...SPARSE] as const) {
+  for (const what of ['completed', ...RARE] as const) {
     const passed = Number(rows.find(([name]) => name === what)?.[3] ?? 0)
     if (passed > (what === 'completed' ? newest - 1 : mostOfStatus(what, cap)))
       for (const more of capped.values()) more.add(what)

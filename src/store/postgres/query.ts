@@ -3,6 +3,7 @@ import type { KeyRecord } from '../../core/idempotency.ts'
 import type { Instant, TaskRecord } from '../../core/task.ts'
 import { conditionOf, firstIdAt, LATELY, type Tagged } from '../sql/conditions.ts'
 import { COLUMNS, COLUMNS_WITH_HISTORY, decodeWhole, type Row } from '../sql/rows.ts'
+import { isRare } from '../sql/statuses.ts'
 import type { Page, Query } from '../store.ts'
 import type { Executor, Value } from './connection.ts'
 import { MOVED } from './schema.ts'
@@ -57,12 +58,10 @@ export const numbered = (sql: string): string => {
 
 /** Tells the planner that the index of rare statuses fits. */
 const SPARSE = ` and status not in ('pending', 'running', 'completed')`
-const COMMON: ReadonlySet<string> = new Set(['pending', 'running', 'completed'])
 
 export const whereOf = (query: Query, now: Instant | null): { sql: string; values: Value[] } => {
   const { sql, values } = conditionOf(query, now ?? Number.NaN, TAGGED)
-  const views = query.views ?? []
-  const sparse = views.length > 0 && views.every(({ status }) => !COMMON.has(status)) ? SPARSE : ''
+  const sparse = isRare(query) ? SPARSE : ''
   if (now !== null) return { sql: sql + sparse, values: [...values] }
   // The store's own clock stands where the instant would be bound.
   const kept: Value[] = []

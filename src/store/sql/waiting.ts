@@ -1,11 +1,11 @@
 /** Queries about waiting tasks, as far as the index that claims walk can answer them: it has queue, type and when they are due. */
 import type { Query } from '../store.ts'
+import { isOnly } from './statuses.ts'
 
 /** Rows of waiting tasks that one look may read: they lie far apart, unlike the entries of the index. */
 export const MOST_READ = 10_000
 
-export const isWaiting = ({ views = [] }: Query): boolean =>
-  views.length > 0 && views.every(({ status }) => status === 'pending')
+export const isWaiting = (query: Query): boolean => isOnly(query, 'pending')
 
 /** What the index can tell: for what more is asked, the row has to be read. */
 export const indexedPart = ({ queue, type, views = [] }: Query): Query => ({

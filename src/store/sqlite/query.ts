@@ -1,9 +1,10 @@
 /** Reads: by id, by key, by page, and counts. Long walks go in bounded steps, so that the thread stays free for others. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { KeyRecord } from '../../core/idempotency.ts'
-import type { Instant } from '../../core/task.ts'
+import { type Instant, STATUSES } from '../../core/task.ts'
 import { type Condition, conditionOf, firstIdAt, LATELY, type Tagged } from '../sql/conditions.ts'
 import { type Cell, COLUMNS, COLUMNS_WITH_HISTORY, type Row } from '../sql/rows.ts'
+import { isOnly, isRare } from '../sql/statuses.ts'
 import type { Page, Query } from '../store.ts'
 import { prepared } from './connection.ts'
 import { countOf } from './counts.ts'
@@ -32,8 +33,6 @@ const TAGGED: Tagged = {
   has: 'instr(options, ?) > 0',
 }
 
-const COMMON: ReadonlySet<string> = new Set(['pending', 'running', 'completed'])
-
 /** What has changed lately, by three indexes: moved and at rest; running; made and not yet moved. */
 const CHANGED =
   `id in (select id from holdfast_task where ${MOVED} and updated_at > ?1 and updated_at < ?3` +
@@ -47,13 +46,10 @@ const RUNNING = `status = 'running'`
  * Rare statuses have an index of their own, running tasks are few, and so is what has changed lately: these are found
  * without a walk. null: walk.
  */
-export const direct = (
-  { views = [], workerId, updatedAfter, updatedBefore = FOREVER }: Query,
-  now: Instant,
-): Condition | null => {
-  if (workerId !== undefined || (views.length > 0 && views.every(({ status }) => status === 'running')))
-    return { sql: RUNNING, values: [] }
-  if (views.length > 0 && views.every(({ status }) => !COMMON.has(status))) return { sql: SPARSE, values: [] }
+export const direct = (query: Query, now: Instant): Condition | null => {
+  const { workerId, updatedAfter, updatedBefore = FOREVER } = query
+  if (workerId !== undefined || isOnly(query, 'running')) return { sql: RUNNING, values: [] }
+  if (isRare(query)) return { sql: SPARSE, values: [] }
   if (updatedAfter === undefined || updatedAfter < now - LATELY) return null
   return { sql: CHANGED, values: [updatedAfter, firstIdAt(updatedAfter), updatedBefore] }
 }
@@ -106,11 +102,9 @@ export const isWholeStatus = ({ queue: _, views, ...others }: Query): boolean =>
   Object.values(others).every((value) => value === undefined) &&
   (views?.every(({ available, retried }) => available === undefined && !retried) ?? true)
 
-const ALL_STATUSES = ['pending', 'running', 'completed', 'failed', 'cancelled', 'expired', 'archived']
-
 /** Of whole statuses. */
 export const totalOf = (db: DatabaseSync, { queue, views }: Query): number => {
-  const statuses = new Set(views?.map(({ status }) => status as string) ?? ALL_STATUSES)
+  const statuses = new Set(views?.map(({ status }) => status) ?? STATUSES)
   let total = 0
   for (const status of statuses) total += countOf(db, queue, status)
   return total

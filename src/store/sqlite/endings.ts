@@ -27,6 +27,8 @@ interface Group {
 
 /** Smaller groups are no faster than their rows one by one. */
 const ENOUGH = 8
+/** A turn is of few claims and few instants: whoever needs more groups has ends that all differ, and is not to search long. */
+const MOST_GROUPS = 8
 
 const texts = new Map<string, string>()
 
@@ -82,7 +84,7 @@ const encode = ({ first: { queue, revision, from, set, entry }, tokenStart, keys
 
 /** null: they are not alike enough. */
 export const encodeEndings = (changes: readonly Change[]): Endings[] | null => {
-  const most = changes.length / ENOUGH
+  const most = Math.min(changes.length / ENOUGH, MOST_GROUPS)
   const groups: Group[] = []
   for (const change of changes) {
     const like = groups.find((group) => isLike(group, change))

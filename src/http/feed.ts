@@ -107,8 +107,7 @@ export class Feed {
   }
 
   #end(): void {
-    this.#looking.abort()
-    this.#looking = new AbortController()
+    this.#lookAnew()
     this.#following?.abort()
     this.#following = null
     for (const timer of this.#timers) clearTimeout(timer)
@@ -147,7 +146,7 @@ export class Feed {
     this.#skipped = 0
   }
 
-  /** Again and again, but resting ten times as long as it took. */
+  /** Again and again, but resting much longer than it took. */
   async #count(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const began = performance.now()

@@ -1,18 +1,20 @@
-/** Compiles src to dist, and the dashboard to dist/dashboard. */
-import { spawnSync } from 'node:child_process'
-import { rmSync } from 'node:fs'
+/** Makes dist: declarations, JavaScript and the dashboard. It is put in place whole, so that whoever runs the old one goes on. */
+import { execFileSync } from 'node:child_process'
+import { renameSync, rmSync } from 'node:fs'
+import { bundle } from './bundle.ts'
 
-rmSync(new URL('../dist', import.meta.url), { recursive: true, force: true })
-const tsc = new URL('../node_modules/typescript/bin/tsc', import.meta.url).pathname
-const vite = new URL('../node_modules/vite/bin/vite.js', import.meta.url).pathname
-const STEPS = [
-  [tsc, '-p', 'tsconfig.build.json'],
-  [vite, 'build', '--config', 'dashboard/vite.config.ts', '--logLevel', 'warn'],
-]
-for (const step of STEPS) {
-  const { status } = spawnSync(process.execPath, step, { stdio: 'inherit' })
-  if (status !== 0) {
-    process.exitCode = status ?? 1
-    break
-  }
+const path = (name: string): string => new URL(`../${name}`, import.meta.url).pathname
+const remove = (name: string): void => rmSync(path(name), { recursive: true, force: true })
+const run = (...args: readonly string[]): void => {
+  execFileSync(process.execPath, args, { stdio: 'inherit' })
 }
+
+remove('dist.new')
+run(path('node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json', '--outDir', 'dist.new')
+await bundle(path('dist.new'))
+run(
+  path('node_modules/vite/bin/vite.js'),
+  ...['build', '--config', 'dashboard/vite.config.ts', '--logLevel', 'warn', '--outDir', path('dist.new/dashboard')],
+)
+remove('dist')
+renameSync(path('dist.new'), path('dist'))

@@ -4,10 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Client } from '../../src/index.ts'
+import { claimOfOneType, claimValues } from '../../src/store/postgres/claim.ts'
 import { startPostgres } from '../../test/servers/postgres.ts'
 import { createDatabase, onServer } from '../database.ts'
 import { payload } from '../system.ts'
-import { loadClaim, loadHoldfast } from '../systems/holdfast.ts'
+import { loadHoldfast } from '../systems/holdfast.ts'
 import type { Field } from '../systems.ts'
 import { crowdStatements, type Dialect, HANDLED, type Scenario, SEED } from './scenarios.ts'
 
@@ -100,7 +101,6 @@ const onPostgres = async (): Promise<Ground> => {
 }
 
 const explained = async (url: string): Promise<string> => {
-  const { claimOfOneType, claimValues } = await loadClaim()
   const want = { queue: 'default', types: [HANDLED], limit: 100, workerId: 'w', op: 'op', leaseTtl: 5_000 }
   return onServer(url, async (client) => {
     await client.query('begin')

@@ -5,8 +5,9 @@
  */
 import { join } from 'node:path'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { openFile } from '../../src/store/sqlite/connection.ts'
 import { payload, type System, timed } from '../system.ts'
-import { loadConnection, loadHoldfast } from './holdfast.ts'
+import { loadHoldfast } from './holdfast.ts'
 
 const PER_TRANSACTION = 1_000
 const TYPE = 'noop'
@@ -16,7 +17,6 @@ type Cells = readonly (readonly [column: string, value: Cell])[]
 
 export const rawSqlite = async (): Promise<System> => {
   const { connect, silentLogger } = await loadHoldfast()
-  const { openFile } = await loadConnection()
   let db: DatabaseSync
   let model: Cells
   let insert: StatementSync

@@ -1,0 +1,41 @@
+/** What is shipped: bundled, and still each module finds what it starts or reads by its address. */
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+
+const DIST = new URL('../../dist/', import.meta.url)
+const sources = globSync('src/**/*.ts', { cwd: new URL('../..', import.meta.url) }).map((path) => ({
+  path: path.slice('src/'.length),
+  text: readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8'),
+}))
+
+test('every module that a thread or a process starts from is there', () => {
+  const named = sources.flatMap(({ path, text }) =>
+    [...text.matchAll(/'(\.\/[\w-]+\.js)'/g)].map(([, name]) => new URL(name!, new URL(path, DIST))),
+  )
+  const keepers = sources
+    .filter(({ text }) => text.includes('beside: import.meta.url'))
+    .map(({ path }) => new URL('./thread.js', new URL(path, DIST)))
+  // The keeper's own file names a thread beside whoever asks it, not beside itself.
+  const wanted = [...named, ...keepers].filter(({ pathname }) => !pathname.endsWith('/dist/store/thread.js'))
+  expect(wanted.length).toBeGreaterThanOrEqual(6)
+  expect(wanted.filter((url) => !existsSync(url)).map(String)).toEqual([])
+})
+
+test('a module in a shared chunk is told its own place', () => {
+  const chunks = globSync('chunks/*.js', { cwd: DIST }).map((name) => readFileSync(new URL(name, DIST), 'utf8'))
+  const places = chunks.flatMap((code) => [...code.matchAll(/new URL\(["']([^"']+)["'], import\.meta\.url\)\.href/g)])
+  expect(places.length).toBeGreaterThan(3)
+  for (const [, place] of places) {
+    const source = new URL(place!, new URL('chunks/', DIST)).pathname.slice(DIST.pathname.length)
+    expect(sources.map(({ path }) => path)).toContain(source.replace(/\.js$/, '.ts'))
+  }
+  expect(chunks.filter((code) => code.includes('__placeOf('))).toEqual([])
+})
+
+test('an error of the command line is an error of the library: what they share is there once', async () => {
+  const { HoldfastError } = (await import(new URL('index.js', DIST).href)) as typeof import('../../src/index.ts')
+  const { openSqlite } = (await import(
+    new URL('store/sqlite/store.js', DIST).href
+  )) as typeof import('../../src/store/sqlite/store.ts')
+  await expect(openSqlite('/nowhere/at/all.db', { create: false })).rejects.toBeInstanceOf(HoldfastError)
+})

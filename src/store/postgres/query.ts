@@ -1,11 +1,11 @@
 /** Reads: by id, by key, by page, and counts. */
 import type { KeyRecord } from '../../core/idempotency.ts'
 import type { Instant, TaskRecord } from '../../core/task.ts'
-import { conditionOf, firstIdAt, LATELY, type Tagged } from '../sql/conditions.ts'
-import { COLUMNS, COLUMNS_WITH_HISTORY, decodeWhole, type Row } from '../sql/rows.ts'
+import { type Condition, conditionOf, firstIdAt, LATELY, type Tagged } from '../sql/conditions.ts'
+import { type Cell, COLUMNS, COLUMNS_WITH_HISTORY, decodeWhole, type Row } from '../sql/rows.ts'
 import { isRare } from '../sql/statuses.ts'
 import type { Page, Query } from '../store.ts'
-import type { Executor, Value } from './connection.ts'
+import type { Executor } from './connection.ts'
 import { MOVED } from './schema.ts'
 
 /** In the order asked for; null where there is none. */
@@ -59,12 +59,12 @@ export const numbered = (sql: string): string => {
 /** Tells the planner that the index of rare statuses fits. */
 const SPARSE = ` and status not in ('pending', 'running', 'completed')`
 
-export const whereOf = (query: Query, now: Instant | null): { sql: string; values: Value[] } => {
+export const whereOf = (query: Query, now: Instant | null): Condition => {
   const { sql, values } = conditionOf(query, now ?? Number.NaN, TAGGED)
   const sparse = isRare(query) ? SPARSE : ''
-  if (now !== null) return { sql: sql + sparse, values: [...values] }
+  if (now !== null) return { sql: sql + sparse, values }
   // The store's own clock stands where the instant would be bound.
-  const kept: Value[] = []
+  const kept: Cell[] = []
   let n = 0
   const timed = sql.replaceAll('?', () => {
     const value = values[n++]!
@@ -75,24 +75,38 @@ export const whereOf = (query: Query, now: Instant | null): { sql: string; value
   return { sql: timed + sparse, values: kept }
 }
 
-/** What has changed lately, each part by an index that is there anyway or costs a finished task nothing. */
+const isLately = ({ updatedAfter }: Query, now: Instant): boolean =>
+  updatedAfter !== undefined && updatedAfter >= now - LATELY
+
+/**
+ * What has changed lately, each part by an index that is there anyway or costs a finished task nothing. No task is in two of them.
+ * The first of each part are enough to know the first of all; `offset 0` keeps the planner from walking all tasks along their ids for that order.
+ */
 const changedLately = (
   schema: string,
-  { updatedAfter, updatedBefore = Number.MAX_SAFE_INTEGER }: Query,
-  now: Instant,
-): { sql: string; values: Value[] } => {
-  if (updatedAfter === undefined || updatedAfter < now - LATELY) return { sql: '', values: [] }
-  const ids = (which: string): string => `select id from ${schema}.task where ${which}`
-  const parts = [
-    ids(`${MOVED} and updated_at > ? and updated_at < ?`),
-    ids(`status = 'completed' and completed_at > ? and completed_at < ?`),
-    ids(`status = 'running' and updated_at > ?`),
-    ids('id >= ?::uuid and revision = 1 and updated_at > ?'),
+  { updatedAfter = 0, updatedBefore = Number.MAX_SAFE_INTEGER }: Query,
+  where: Condition,
+  order: string,
+  limit: number,
+): Condition => {
+  const parts: readonly Condition[] = [
+    { sql: MOVED, values: [] },
+    { sql: `status = 'running'`, values: [] },
+    {
+      sql: `status = 'completed' and updated_at = completed_at and completed_at > ? and completed_at < ?`,
+      values: [updatedAfter, updatedBefore],
+    },
+    {
+      sql: `id >= ?::uuid and revision = 1 and status <> 'running' and (status <> 'completed' or updated_at <> completed_at)`,
+      values: [firstIdAt(updatedAfter)],
+    },
   ]
-  const between = [updatedAfter, updatedBefore]
+  const first = `order by id ${order} limit ?`
+  const firstOf = ({ sql }: Condition): string =>
+    `(select id from (select id from ${schema}.task where ${sql} and ${where.sql} offset 0) as part ${first})`
   return {
-    sql: ` and id in (${parts.join(' union all ')})`,
-    values: [...between, ...between, updatedAfter, firstIdAt(updatedAfter), updatedAfter],
+    sql: `id = any(array(select id from (${parts.map(firstOf).join(' union all ')}) as changed ${first}))`,
+    values: [...parts.flatMap(({ values }) => [...values, ...where.values, limit]), limit],
   }
 }
 
@@ -103,11 +117,14 @@ export const listTasks = async (
   { order, limit, after, now }: Page,
 ): Promise<TaskRecord[]> => {
   const { sql, values } = whereOf(query, now)
-  const changed = changedLately(schema, query, now ?? Date.now())
-  const beyond = after === undefined ? '' : ` and id ${order === 'oldest' ? '>' : '<'} ?::uuid`
-  const text = `select ${COLUMNS} from ${schema}.task where ${sql}${changed.sql}${beyond} order by id ${order === 'oldest' ? 'asc' : 'desc'} limit ?`
-  const from = after === undefined ? [] : [after]
-  const rows = await executor.query(numbered(text), [...values, ...changed.values, ...from, limit])
+  const direction = order === 'oldest' ? 'asc' : 'desc'
+  const where: Condition =
+    after === undefined
+      ? { sql, values }
+      : { sql: `${sql} and id ${order === 'oldest' ? '>' : '<'} ?::uuid`, values: [...values, after] }
+  const found = isLately(query, now ?? Date.now()) ? changedLately(schema, query, where, direction, limit) : where
+  const text = `select ${COLUMNS} from ${schema}.task where ${found.sql} order by id ${direction} limit ?`
+  const rows = await executor.query(numbered(text), [...found.values, limit])
   return rows.map((row) => decodeWhole(row as Row))
 }
 

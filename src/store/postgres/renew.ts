@@ -4,12 +4,19 @@ import type { Renewal, Renewed } from '../store.ts'
 import { CLOCK } from './claim.ts'
 import type { Executor, PgRow, Value } from './connection.ts'
 
+/**
+ * Asked in a way that no index fits: the planner takes running tasks for few and would pass all of them, with all that ran
+ * lately, where the ids lead to these at once.
+ */
+const RUNNING = `t.status || '' = 'running'`
+
 /** What somebody else has locked just now is passed by: a batch that never waits is never part of a deadlock. */
 const renewPassing = (schema: string): string => `
   with ${CLOCK}, held as materialized (
-    select t.ctid as place, r.ttl, r.progress
-    from unnest($2::uuid[], $3::text[], $4::bigint[], $5::text[]) as r(id, token, ttl, progress) join ${schema}.task t on t.id = r.id
-    where t.lease_token = r.token and t.status = 'running' for update of t skip locked
+    select x.place, r.ttl, r.progress
+    from unnest($2::uuid[], $3::text[], $4::bigint[], $5::text[]) as r(id, token, ttl, progress) cross join lateral (
+      select t.ctid as place from ${schema}.task t where t.id = r.id and t.lease_token = r.token and ${RUNNING} for update skip locked
+    ) x
   )
   update ${schema}.task t set lease_expires_at = clock.now + held.ttl, progress = coalesce(held.progress, t.progress)
   from held, clock where t.ctid = held.place
@@ -18,7 +25,7 @@ const renewPassing = (schema: string): string => `
 const renewWaiting = (schema: string): string => `
   with ${CLOCK}
   update ${schema}.task t set lease_expires_at = clock.now + $4::bigint, progress = coalesce($5::text, t.progress)
-  from clock where t.id = $2::uuid and t.lease_token = $3::text and t.status = 'running'
+  from clock where t.id = $2::uuid and t.lease_token = $3::text and ${RUNNING}
   returning t.id, t.lease_token, t.cancel_requested_at`
 
 export const renewLeases = async (
@@ -49,7 +56,7 @@ const stillHeld = async (
 ): Promise<readonly Renewal[]> => {
   const passed = renewals.filter((renewal) => !held.has(nameOf(renewal)))
   const rows = await executor.query(
-    `select id, lease_token from ${schema}.task where id = any($1::uuid[]) and status = 'running'`,
+    `select t.id, t.lease_token from ${schema}.task t where t.id = any($1::uuid[]) and ${RUNNING}`,
     [passed.map(({ id }) => id)],
   )
   const tokens = new Map(rows.map(([id, token]) => [id as string, token as string | null]))

@@ -16,14 +16,22 @@ export interface KeeperHost {
 const PROGRESS_EVERY = 500
 /** In lease lengths: how long an event loop may be still before what waits behind it is let go. */
 const STALL = 2
+/** In rounds: a lease so young has nearly all of its time before it, and most tasks end before the next round. */
+const YOUNG = 1 / 2
+
+interface Kept {
+  readonly lease: HeldLease
+  /** Monotonic. */
+  readonly since: number
+}
 
 export class LeaseKeeper implements Keeper {
   readonly #options: KeeperOptions
   readonly #board: LeaseBoard
   readonly #host: KeeperHost
-  readonly #held = new Map<number, HeldLease>()
+  readonly #held = new Map<number, Kept>()
   /** Not yet looked at. */
-  #packed: PackedLeases[] = []
+  #packed: { readonly leases: PackedLeases; readonly since: number }[] = []
   #stop: (() => void) | null = null
   #dueAt = Number.POSITIVE_INFINITY
   #closed = false
@@ -35,21 +43,21 @@ export class LeaseKeeper implements Keeper {
   }
 
   hold(leases: readonly HeldLease[]): void {
-    for (const lease of leases) this.#held.set(lease.slot, lease)
+    this.#keep(leases, this.#host.mono())
     this.#arm(this.#options.every)
   }
 
   /** From another thread. */
   holdPacked(leases: PackedLeases): void {
-    this.#packed.push(leases)
+    this.#packed.push({ leases, since: this.#host.mono() })
     this.#arm(this.#options.every)
   }
 
   progress(slot: number, progress: string): void {
     this.#unpack()
-    const lease = this.#held.get(slot)
-    if (lease === undefined) return
-    this.#held.set(slot, { ...lease, progress })
+    const kept = this.#held.get(slot)
+    if (kept === undefined) return
+    this.#held.set(slot, { ...kept, lease: { ...kept.lease, progress } })
     this.#arm(Math.min(PROGRESS_EVERY, this.#options.every))
   }
 
@@ -62,7 +70,15 @@ export class LeaseKeeper implements Keeper {
 
   /** In the order in which they came: a slot belongs to whom it was given last. */
   #unpack(): void {
-    for (const packed of this.#packed.splice(0)) this.hold(unpackLeases(packed, (slot) => !this.#board.isFree(slot)))
+    for (const { leases, since } of this.#packed.splice(0))
+      this.#keep(
+        unpackLeases(leases, (slot) => !this.#board.isFree(slot)),
+        since,
+      )
+  }
+
+  #keep(leases: readonly HeldLease[], since: number): void {
+    for (const lease of leases) this.#held.set(lease.slot, { lease, since })
   }
 
   #arm(delay: number): void {
@@ -97,10 +113,12 @@ export class LeaseKeeper implements Keeper {
   }
 
   #turn(now: number): HeldLease[] {
+    const { every, leaseTtl } = this.#options
     const turn: HeldLease[] = []
-    for (const [slot, lease] of this.#held) {
+    for (const [slot, { lease, since }] of this.#held) {
       if (this.#board.isFree(slot)) this.#held.delete(slot)
-      else if (this.#board.mayKeep(slot, now, this.#options.leaseTtl * STALL)) turn.push(lease)
+      else if (now - since < every * YOUNG && lease.progress === undefined) continue
+      else if (this.#board.mayKeep(slot, now, leaseTtl * STALL)) turn.push(lease)
     }
     return turn
   }

@@ -24,24 +24,27 @@ const theseOrAllTypes = (schema: string): string => `
 
 /**
  * The levels at which something waits: every type that is wanted with each of its priorities, found by jumping along the
- * index. Within a level only what is due is walked, so neither other types nor tasks of later days stand in the way.
+ * index, and where it begins there. Within a level only what is due is walked, so neither other types nor tasks of later days stand in the way.
  */
-const levels = (schema: string, wanted: string): string => `
+const levels = (schema: string, wanted: string): string => {
+  const firstOf = (where: string): string =>
+    `lateral (select t.priority, t.available_at from ${schema}.task t where t.status = 'pending' and t.queue = $2 and ${where} order by t.priority desc, t.available_at limit 1) x`
+  return `
   wanted(type) as (${wanted}),
-  level(type, expiring, priority) as (
-    select w.type, e.expiring, (select t.priority from ${schema}.task t where t.status = 'pending' and t.queue = $2 and t.type = w.type and (t.expires_at is not null) = e.expiring order by t.priority desc limit 1)
-    from wanted w, (values (false), (true)) e(expiring)
+  level(type, expiring, priority, begins) as (
+    select w.type, e.expiring, x.priority, x.available_at from wanted w, (values (false), (true)) e(expiring), ${firstOf('t.type = w.type and (t.expires_at is not null) = e.expiring')}
     union all
-    select l.type, l.expiring, (select t.priority from ${schema}.task t where t.status = 'pending' and t.queue = $2 and t.type = l.type and (t.expires_at is not null) = l.expiring and t.priority < l.priority order by t.priority desc limit 1)
-    from level l where l.priority is not null
+    select l.type, l.expiring, x.priority, x.available_at from level l, ${firstOf('t.type = l.type and (t.expires_at is not null) = l.expiring and t.priority < l.priority')}
   ),
-  live(type, expiring, priority) as (
-    select * from level l where l.priority is not null and (not l.expiring or exists (
+  live as (
+    select * from level l where not l.expiring or exists (
       select 1 from ${schema}.task t where t.status = 'pending' and t.queue = $2 and t.type = l.type and t.priority = l.priority and t.expires_at > (select now from clock)
-    ))
+    )
   )`
+}
 
-const DUE_AT_LEVEL = `t.status = 'pending' and t.queue = $2 and t.type = l.type and (t.expires_at is not null) = l.expiring and t.priority = l.priority and t.available_at <= (select now from clock) and (t.expires_at is null or t.expires_at > (select now from clock))`
+/** From where the level begins: before it lie the entries of all that was claimed lately, until they are vacuumed away. */
+const DUE_AT_LEVEL = `t.status = 'pending' and t.queue = $2 and t.type = l.type and (t.expires_at is not null) = l.expiring and t.priority = l.priority and t.available_at >= l.begins and t.available_at <= (select now from clock) and (t.expires_at is null or t.expires_at > (select now from clock))`
 
 /** One type: lock while walking, so that claims beside each other take neighbours. */
 const lockWalking = (schema: string): string => `
@@ -71,23 +74,24 @@ const mergeThenLock = (schema: string): string => `
  * A row's place, locked until we are done with it, finds it without an index, and makes the token unique in the claim. A row that
  * somebody wrote between our snapshot and our lock is not found by it, and left to the next look.
  */
-const TOKEN = `$5 || '.' || btrim(t.ctid::text, '()')`
+const PLACE = 't.ctid::text'
 
 const lease = (schema: string, wanted: string, pick: string): string => `
-  with recursive ${CLOCK}, ${levels(schema, wanted)}, ${pick}
+  with recursive ${CLOCK}, ${levels(schema, wanted)}, ${pick},
+  same as materialized (select now, ',"at":' || now || $8 || '.' as entry from clock)
   update ${schema}.task t set
-    status = 'running', revision = t.revision + 1, attempts = t.attempts + 1, updated_at = clock.now, started_at = clock.now,
-    lease_token = ${TOKEN}, lease_worker = $6, lease_claimed_at = clock.now, lease_expires_at = clock.now + $7,
-    history = t.history || ',{"n":' || (t.revision + 1) || ',"at":' || clock.now || $8 || '.' || btrim(t.ctid::text, '()') || '"}'
-  from clock where t.ctid = any(array(select place from picked))
-  returning t.lease_token, ${[...CLAIMED_NUMBERS, ...CLAIMED_TEXTS].map((column) => `t.${column}`).join(', ')}, clock.now`
+    status = 'running', revision = t.revision + 1, attempts = t.attempts + 1, updated_at = same.now, started_at = same.now,
+    lease_token = $5 || '.' || ${PLACE}, lease_worker = $6, lease_claimed_at = same.now, lease_expires_at = same.now + $7,
+    history = t.history || (',{"n":' || (t.revision + 1) || same.entry || ${PLACE} || '"}')
+  from same where t.ctid = any(array(select place from picked))
+  returning t.lease_token, ${[...CLAIMED_NUMBERS, ...CLAIMED_TEXTS].map((column) => `t.${column}`).join(', ')}, same.now`
 
 /** The first instant at which something of this queue is due, or anything lapses or expires. */
 const next = (schema: string): string => `
   with recursive ${CLOCK}, ${levels(schema, theseOrAllTypes(schema))}
   select least(
     (select min(x.available_at) from live l cross join lateral (
-      select t.available_at from ${schema}.task t where t.status = 'pending' and t.queue = $2 and t.type = l.type and (t.expires_at is not null) = l.expiring and t.priority = l.priority and (t.expires_at is null or t.expires_at > (select now from clock)) order by t.available_at limit 1
+      select t.available_at from ${schema}.task t where t.status = 'pending' and t.queue = $2 and t.type = l.type and (t.expires_at is not null) = l.expiring and t.priority = l.priority and t.available_at >= l.begins and (t.expires_at is null or t.expires_at > (select now from clock)) order by t.available_at limit 1
     ) x),
     (select lease_expires_at from ${schema}.task where status = 'running' order by lease_expires_at limit 1),
     (select expires_at from ${schema}.task where status = 'pending' and expires_at is not null order by expires_at limit 1)

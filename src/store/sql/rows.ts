@@ -79,7 +79,7 @@ export const isSameEntry = (a: HistoryEntry, b: HistoryEntry, except?: keyof His
 }
 
 /** Texts that JSON writes as they are: a token that is one can stand in an entry without being escaped. */
-const PLAIN = /^[\w.,:/-]*$/
+const PLAIN = /^[\w.,:/()-]*$/
 
 export const isPlain = (text: string): boolean => PLAIN.test(text)
 

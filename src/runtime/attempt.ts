@@ -147,12 +147,12 @@ export class Attempt implements TaskContext {
   }
 
   /** Runs the handler and calls `done` once with how it ended. By callback: at full speed, promises are what costs. */
-  run(definition: TaskDefinition, handler: Handler, done: (outcome: Outcome) => void): void {
+  run(definition: TaskDefinition, handler: Handler, done: (attempt: Attempt, outcome: Outcome) => void): void {
     const settled = (outcome: Outcome): void => {
       // A thenable that is no promise may settle twice.
       if (this.isSettled) return
       this.isSettled = true
-      done(outcome)
+      done(this, outcome)
     }
     const returned = (value: unknown): void | Promise<void> => {
       if (isReschedule(value)) return settled({ kind: 'reschedule', wish: value })

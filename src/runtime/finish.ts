@@ -1,19 +1,22 @@
 /** Writes how attempts ended, those of one tick together. What meets a conflict or a lost reply is read again, together too. */
 import { asHoldfastError, HoldfastError, isOfTheStore, mayPass } from '../core/errors.ts'
 import { hasOp, type MoveName } from '../core/machine.ts'
-import { applyChange, type Change, type Instant, type TaskRecord } from '../core/task.ts'
+import type { Change, Instant, TaskRecord } from '../core/task.ts'
 import type { Attempt } from './attempt.ts'
 import { pause } from './clock.ts'
 import { notFound, type Session } from './session.ts'
 
 export interface Ending {
   readonly attempt: Attempt
-  readonly moves: readonly MoveName[]
+  readonly move: MoveName
   decide(task: TaskRecord, now: Instant): Change
 }
 
-/** Told once per ending: how to get the task after the move (seldom asked for), or why it could not be moved. */
-export type Ended = (ending: Ending, result: { task(): TaskRecord } | { readonly error: HoldfastError }) => void
+/** The task with the change that was made of it, null when it is there already; or why it could not be moved. */
+export type Result = { readonly task: TaskRecord; readonly change: Change | null } | { readonly error: HoldfastError }
+
+/** Told once per ending. */
+export type Ended = (ending: Ending, result: Result) => void
 
 export interface FinisherHost {
   readonly ended: Ended
@@ -94,11 +97,11 @@ export class Finisher {
     const decided: Decided[] = []
     // One instant for all of a turn: what is alike can be written as one.
     const now = this.#session.time.now()
-    for (const unwritten of turn) {
+    for (const { ending, task, tries, isUnclear } of turn) {
       try {
-        decided.push({ ...unwritten, change: unwritten.ending.decide(unwritten.task, now) })
+        decided.push({ ending, task, tries, isUnclear, change: ending.decide(task, now) })
       } catch (error) {
-        this.#end(unwritten.ending, { error: asHoldfastError(error) })
+        this.#end(ending, { error: asHoldfastError(error) })
       }
     }
     return decided
@@ -112,8 +115,8 @@ export class Finisher {
     try {
       const results = await write(some)
       const again: Unwritten[] = []
-      for (const [i, result] of results.entries()) {
-        const one = some[i]!
+      for (let i = 0; i < some.length; i++) {
+        const [one, result] = [some[i]!, results[i]!]
         if (result === 'conflict') again.push({ ...one, tries: one.tries + 1 })
         else if (result === 'gone') this.#gone(one)
         else this.#written(one)
@@ -144,7 +147,7 @@ export class Finisher {
         const one = some[i]!
         const { ending } = one
         if (task === null) this.#gone(one)
-        else if (hasOp(task, ending.attempt.token, ending.moves)) this.#end(ending, { task: () => task })
+        else if (hasOp(task, ending.attempt.token, [ending.move])) this.#end(ending, { task, change: null })
         else if (one.tries > MOST_TRIES && !one.isUnclear) this.#end(ending, { error: tooManyConflicts(task.id) })
         else again.push({ ...one, task })
       }
@@ -155,18 +158,18 @@ export class Finisher {
     }
   }
 
-  #written({ ending, task, change }: Decided): void {
-    this.#session.events.moved(task, change)
-    this.#end(ending, { task: () => applyChange(task, change) })
+  #written(one: Decided): void {
+    this.#session.events.moved(one.task, one.change)
+    this.#end(one.ending, one)
   }
 
   /** Removed: by an earlier try of ours whose reply was lost, or by somebody else. */
   #gone(one: Unwritten): void {
     const { ending, task, isUnclear } = one
-    this.#end(ending, isUnclear ? { task: () => task } : { error: notFound(task.id) })
+    this.#end(ending, isUnclear ? { task, change: null } : { error: notFound(task.id) })
   }
 
-  #end(ending: Ending, result: Parameters<Ended>[1]): void {
+  #end(ending: Ending, result: Result): void {
     this.#pending--
     this.#host.ended(ending, result)
   }

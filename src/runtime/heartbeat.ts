@@ -11,7 +11,9 @@ export class Heartbeat {
   readonly #leaseTtl: number
   readonly #board: LeaseBoard
   readonly #keeper: Keeper
-  readonly #attempts = new Map<string, Attempt>()
+  /** By slot. */
+  readonly #attempts: (Attempt | null)[] = []
+  #held = 0
   readonly #freeSlots: number[] = []
   #stopBeat: Cancel | null = null
 
@@ -20,7 +22,10 @@ export class Heartbeat {
     this.#session = session
     this.#leaseTtl = leaseTtl
     this.#board = LeaseBoard.withSlots(most)
-    for (let slot = most - 1; slot >= 0; slot--) this.#freeSlots.push(slot)
+    for (let slot = most - 1; slot >= 0; slot--) {
+      this.#freeSlots.push(slot)
+      this.#attempts.push(null)
+    }
     const report = (results: readonly KeeperReport[], at: number): void => this.#report(results, at)
     const options = { board: this.#board, leaseTtl, every: leaseTtl / 3, report }
     const { store, clock } = session
@@ -45,9 +50,10 @@ export class Heartbeat {
       const slot = this.#freeSlots.pop()!
       attempt.slot = slot
       this.#board.wait(slot)
-      this.#attempts.set(attempt.token, attempt)
+      this.#attempts[slot] = attempt
       return { slot, id: attempt.record.id, token: attempt.token }
     })
+    this.#held += leases.length
     this.#keeper.hold(leases)
     this.#beatOn()
   }
@@ -58,12 +64,14 @@ export class Heartbeat {
   }
 
   progress(attempt: Attempt, progress: string): void {
-    if (this.#attempts.has(attempt.token)) this.#keeper.progress(attempt.slot, progress)
+    if (this.#holds(attempt)) this.#keeper.progress(attempt.slot, progress)
   }
 
   /** Its lease has ended, or nobody wants it kept. */
   drop(attempt: Attempt): void {
-    if (!this.#attempts.delete(attempt.token)) return
+    if (!this.#holds(attempt)) return
+    this.#attempts[attempt.slot] = null
+    this.#held--
     this.#board.free(attempt.slot)
     this.#freeSlots.push(attempt.slot)
   }
@@ -71,7 +79,12 @@ export class Heartbeat {
   close(): void {
     this.#stopBeat?.()
     this.#keeper.close()
-    this.#attempts.clear()
+    this.#attempts.fill(null)
+    this.#held = 0
+  }
+
+  #holds(attempt: Attempt): boolean {
+    return this.#attempts[attempt.slot] === attempt
   }
 
   /** While anything is held: shows the keeper that this event loop is alive, and fences what was not renewed in time. */
@@ -81,13 +94,13 @@ export class Heartbeat {
       this.#stopBeat = null
       this.#board.beat(this.#session.clock.mono())
       this.#fenceOverdue()
-      if (this.#attempts.size > 0) this.#beatOn()
+      if (this.#held > 0) this.#beatOn()
     })
   }
 
   /** The holder's own deadline: contact may be lost, and somebody else may have the task by now. */
   #fenceOverdue(): void {
-    for (const attempt of this.#attempts.values()) if (this.isOverdue(attempt)) attempt.loseLease()
+    for (const attempt of this.#attempts) if (attempt !== null && this.isOverdue(attempt)) attempt.loseLease()
   }
 
   /** Its lease may be over, as far as this process knows: the process may have been stopped, or cut off. */
@@ -96,9 +109,10 @@ export class Heartbeat {
   }
 
   #report(results: readonly KeeperReport[], renewedAt: number): void {
-    for (const { token, renewed } of results) {
-      const attempt = this.#attempts.get(token)
-      if (attempt === undefined) continue
+    for (const { slot, token, renewed } of results) {
+      const attempt = this.#attempts[slot] ?? null
+      // The slot may be another's by now.
+      if (attempt === null || attempt.token !== token) continue
       if (renewed === 'lost') {
         this.drop(attempt)
         attempt.loseLease()

@@ -14,8 +14,8 @@ export interface IntakeHost {
   readonly leaseTtl: number
   readonly pollInterval: number
   types(): readonly string[]
-  /** How many tasks may be taken now. */
-  room(): number
+  /** How many tasks may be taken now, while looks under way may bring `asked`. */
+  room(asked: number): number
   /** `askedAt` is monotonic: their leases began no earlier. */
   deliver(tasks: readonly TaskRecord[], askedAt: number): void
   /** Nothing was found anywhere in this round. */
@@ -113,7 +113,7 @@ export class Intake {
       try {
         await this.#readPauses()
         await this.#releaseUnclear()
-        const limit = this.#host.room() - this.#asked
+        const limit = this.#host.room(this.#asked)
         const state = limit > 0 ? this.#nextQueue() : null
         if (state === null) {
           if (this.isResting) this.#host.foundNothing()

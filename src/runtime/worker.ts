@@ -3,14 +3,14 @@ import { type Duration, parseDuration } from '../core/durations.ts'
 import { HoldfastError } from '../core/errors.ts'
 import { Task } from '../core/snapshot.ts'
 import { checkName } from '../core/submission.ts'
-import type { TaskRecord } from '../core/task.ts'
-import { Attempt, type AttemptHost, type Handler } from './attempt.ts'
+import { applyChange, type TaskRecord } from '../core/task.ts'
+import { Attempt, type AttemptHost, type Handler, type Outcome } from './attempt.ts'
 import type { Client } from './client.ts'
 import type { Cancel } from './clock.ts'
 import { Deadlines } from './deadlines.ts'
 import { asDefinition, type TaskDefinition } from './definition.ts'
 import { endingOf, releasing, timingOut } from './ending.ts'
-import { type Ended, type Ending, Finisher } from './finish.ts'
+import { type Ending, Finisher, type Result } from './finish.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { Intake } from './intake.ts'
 import type { Queues } from './queues.ts'
@@ -100,7 +100,7 @@ export class Worker {
       leaseTtl,
       pollInterval,
       types: () => this.types,
-      room: () => this.#room(),
+      room: (asked) => this.#room(asked),
       deliver: (tasks, askedAt) => this.#deliver(tasks, askedAt),
       foundNothing: () => this.#checkIdle(),
       broken: (error) => this.#broken(error),
@@ -252,14 +252,15 @@ export class Worker {
   // ── tasks in ─────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** One per free slot at the least; more only as fast as tasks have been started lately. */
-  #room(): number {
+  #room(asked: number): number {
     if (this.#state !== 'started' || this.#finisher.pending > MOST_UNWRITTEN) return 0
     const free = this.#settings.concurrency - this.#running.size
     const ahead = Math.min(this.#starts.within(AHEAD), MOST_AHEAD)
     const held = this.#waiting.length
-    // Half-way, so that claims come in batches and not one by one.
-    if (held >= free && held > ahead / 2) return 0
-    return Math.min(Math.max(free, ahead) - held, LARGEST_CLAIM, this.#heartbeat.room)
+    // Half-way, so that claims come in batches and not one by one; a second beside the first only when little is left,
+    // because it passes what that one has locked.
+    if (held + asked >= free && held + asked / 2 > ahead / 2) return 0
+    return Math.min(Math.max(free, ahead) - held - asked, LARGEST_CLAIM, this.#heartbeat.room - asked)
   }
 
   #deliver(tasks: readonly TaskRecord[], askedAt: number): void {
@@ -339,14 +340,16 @@ export class Worker {
   #run(attempt: Attempt): void {
     const { definition, handler } = this.#handlers.get(attempt.record.type)!
     if (this.#settings.hooks.onTaskStart) this.#call(() => this.#settings.hooks.onTaskStart?.(attempt.task))
-    attempt.run(definition, handler, (outcome) => {
-      this.#running.delete(attempt)
-      if (!attempt.isWritten) this.#finisher.push(endingOf(this.#session, attempt, outcome))
-      this.#pumpSoon()
-    })
+    attempt.run(definition, handler, this.#settled)
   }
 
-  #ended({ attempt }: Ending, result: Parameters<Ended>[1]): void {
+  readonly #settled = (attempt: Attempt, outcome: Outcome): void => {
+    this.#running.delete(attempt)
+    if (!attempt.isWritten) this.#finisher.push(endingOf(this.#session, attempt, outcome))
+    this.#pumpSoon()
+  }
+
+  #ended({ attempt }: Ending, result: Result): void {
     this.#heartbeat.drop(attempt)
     if ('error' in result) {
       tellIfStale(result.error, attempt.record)
@@ -355,8 +358,8 @@ export class Worker {
       })
     }
     if (this.#settings.hooks.onTaskEnd) {
-      const after = 'error' in result ? attempt.task : new Task(result.task())
-      this.#call(() => this.#settings.hooks.onTaskEnd?.(after, 'error' in result ? result.error : null))
+      const [task, error] = 'error' in result ? [attempt.task, result.error] : [new Task(taskAfter(result)), null]
+      this.#call(() => this.#settings.hooks.onTaskEnd?.(task, error))
     }
     this.#pumpSoon()
   }
@@ -386,5 +389,8 @@ export class Worker {
     }
   }
 }
+
+const taskAfter = ({ task, change }: Exclude<Result, { readonly error: unknown }>): TaskRecord =>
+  change === null ? task : applyChange(task, change)
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const

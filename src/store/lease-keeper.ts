@@ -104,7 +104,7 @@ export class LeaseKeeper implements Keeper {
         ),
       )
       report(
-        renewed.map((outcome, i) => ({ token: turn[i]!.token, renewed: outcome })),
+        renewed.map((outcome, i) => ({ slot: turn[i]!.slot, token: turn[i]!.token, renewed: outcome })),
         sentAt,
       )
     } catch {

@@ -13,7 +13,8 @@ const SEPARATOR = '\x01'
 export const packLeases = (leases: readonly HeldLease[]): PackedLeases => {
   const slots = new Int32Array(leases.length)
   let [ids, tokens] = ['', '']
-  for (const [i, { slot, id, token }] of leases.entries()) {
+  for (let i = 0; i < leases.length; i++) {
+    const { slot, id, token } = leases[i]!
     slots[i] = slot
     ids += i === 0 ? id : SEPARATOR + id
     tokens += i === 0 ? token : SEPARATOR + token

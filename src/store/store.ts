@@ -191,6 +191,7 @@ export interface KeeperOptions {
 }
 
 export interface KeeperReport {
+  readonly slot: number
   readonly token: string
   readonly renewed: Renewed
 }

@@ -41,7 +41,8 @@ const toldUnlessAll = (written: string, revision: string, amount: string): strin
 const byShape = (changes: readonly Change[]): readonly Shape[] => {
   const shapes = new Map<string, Shape>()
   let last: { readonly entry: HistoryEntry; readonly text: string } | null = null
-  for (const [at, { id, revision, set, entry, leaseExpiresAt, mark }] of changes.entries()) {
+  for (let at = 0; at < changes.length; at++) {
+    const { id, revision, set, entry, leaseExpiresAt, mark } = changes[at]!
     const isSeen = leaseExpiresAt !== undefined
     const isOfLease = mark === entry.op && isPlain(entry.op)
     const name = `${isSeen ? 's' : ''}${isOfLease ? 'l' : ''}${shapeOf(set)}`
@@ -146,7 +147,8 @@ export class Committer {
 
   /** Readers cut a history to what is kept; the stored text is cut now and then, so that it does not grow without end. */
   async #trim(changes: readonly Change[], results: readonly Committed[]): Promise<void> {
-    for (const [i, { id, entry }] of changes.entries()) {
+    for (let i = 0; i < changes.length; i++) {
+      const { id, entry } = changes[i]!
       if (results[i] !== 'written' || entry.n <= HISTORY_KEPT || entry.n % (HISTORY_KEPT / 2) > 1) continue
       const [row] = await this.#connections.query(`select history, revision from ${this.#schema}.task where id = $1`, [
         id,

@@ -80,7 +80,7 @@ const isLately = ({ updatedAfter }: Query, now: Instant): boolean =>
 
 /**
  * What has changed lately, each part by an index that is there anyway or costs a finished task nothing. No task is in two of them.
- * The first of each part are enough to know the first of all; `offset 0` keeps the planner from walking all tasks along their ids for that order.
+ * The first of each part are enough to know the first of all.
  */
 const changedLately = (
   schema: string,
@@ -89,23 +89,24 @@ const changedLately = (
   order: string,
   limit: number,
 ): Condition => {
+  const ids = (which: string): string => `select id from ${schema}.task where ${which} and ${where.sql}`
+  const first = `order by id ${order} limit ?`
+  // The offset keeps the planner from walking all tasks along their ids for the sake of the order.
+  const sorted = (which: string): string => `(select id from (${ids(which)} offset 0) as part ${first})`
   const parts: readonly Condition[] = [
-    { sql: MOVED, values: [] },
-    { sql: `status = 'running'`, values: [] },
+    { sql: sorted(MOVED), values: [] },
+    { sql: sorted(`status = 'running'`), values: [] },
     {
-      sql: `status = 'completed' and updated_at = completed_at and completed_at > ? and completed_at < ?`,
+      sql: sorted(`status = 'completed' and updated_at = completed_at and completed_at > ? and completed_at < ?`),
       values: [updatedAfter, updatedBefore],
     },
     {
-      sql: `id >= ?::uuid and revision = 1 and status <> 'running' and (status <> 'completed' or updated_at <> completed_at)`,
+      sql: `(${ids(`id >= ?::uuid and revision = 1 and status <> 'running' and (status <> 'completed' or updated_at <> completed_at)`)} ${first})`,
       values: [firstIdAt(updatedAfter)],
     },
   ]
-  const first = `order by id ${order} limit ?`
-  const firstOf = ({ sql }: Condition): string =>
-    `(select id from (select id from ${schema}.task where ${sql} and ${where.sql} offset 0) as part ${first})`
   return {
-    sql: `id = any(array(select id from (${parts.map(firstOf).join(' union all ')}) as changed ${first}))`,
+    sql: `id = any(array(select id from (${parts.map(({ sql }) => sql).join(' union all ')}) as changed ${first}))`,
     values: [...parts.flatMap(({ values }) => [...values, ...where.values, limit]), limit],
   }
 }

@@ -124,9 +124,13 @@ class Follower {
     this.#horizon = since === undefined ? now : parseInstant(since, 'since')
   }
 
+  get #isForEyes(): boolean {
+    return this.#most < Number.POSITIVE_INFINITY
+  }
+
   /** How long to leave the store in peace. */
   get rest(): number {
-    if (this.#most === Number.POSITIVE_INFINITY) return EVERY
+    if (!this.#isForEyes) return EVERY
     return Math.min(Math.max(this.#slice === null ? EVERY : SLICES_EVERY, REST_FOR_EYES * this.#took), LONGEST_REST)
   }
 
@@ -160,6 +164,7 @@ class Follower {
       this.#slice = null
       this.#told.clear()
       this.#horizon = now - LAG
+      this.#settled = this.#horizon
       this.#longDueAt = this.#session.clock.mono() + LONG_OVERLAP
     } else if (found.length < this.#most / 16) this.#slice = Math.max(2 * slice, elapsed + LAG)
     else this.#slice = found.length < this.#most / 4 ? 2 * slice : slice
@@ -182,9 +187,11 @@ class Follower {
   async *#lookAtAll(began: number): AsyncGenerator<readonly TaskChange[], void, undefined> {
     const { store, time, clock } = this.#session
     const now = time.now()
-    const isLong = began >= this.#longDueAt
+    const isFirst = this.#lookedAt === null
+    // Who only looks on may come in the middle of a flood: what came to light late from before is not worth a long look.
+    const isLong = began >= this.#longDueAt && !(isFirst && this.#isForEyes)
     // Before the tasks are read: what is settled now is among them.
-    const settled = isLong ? ((await store.settledUntil?.()) ?? now) : this.#settled
+    const settled = isLong ? ((await store.settledUntil?.()) ?? now) : isFirst ? now : this.#settled
     const back = isLong ? LONG_OVERLAP : OVERLAP
     const after =
       this.#lookedAt === null
@@ -202,11 +209,11 @@ class Follower {
       const changes = records.flatMap((record) => this.#news(record, now))
       if (changes.length > 0) yield changes.sort(byTime)
     }
-    if (this.#lookedAt === null) this.#horizon = now - LONG_OVERLAP + 1
+    if (isFirst) this.#horizon = now - back + 1
     this.#forget()
     this.#lookedAt = now
     this.#settled = settled
-    if (isLong) this.#longDueAt = clock.mono() + Math.max(LONG_EVERY, REST * (clock.mono() - began))
+    if (isLong || isFirst) this.#longDueAt = clock.mono() + Math.max(LONG_EVERY, REST * (clock.mono() - began))
   }
 
   /** What has changed since `after` and is not told yet, with histories. */

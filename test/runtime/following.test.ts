@@ -235,5 +235,30 @@ describe('a change that comes to light late', () => {
       ])
       await tail.stop(clock)
     })
+
+    it('never looks far back, also when it begins in the middle of a flood', async () => {
+      let furthest = 0
+      const watched = (store: Store): Store =>
+        new Proxy(store, {
+          get(target, name) {
+            if (name !== 'list') return Reflect.get(target, name, target)
+            return (...[query, page]: Parameters<Store['list']>) => {
+              if (query.updatedAfter !== undefined) furthest = Math.max(furthest, clock.wall() - query.updatedAfter)
+              return target.list(query, page)
+            }
+          },
+        })
+      const { client, clock, another } = await begin()
+      await pour({ client, clock }, 400)
+      const tail = following(await another({ through: watched }), { most: 40 })
+      await pour({ client, clock }, 400)
+      await clock.advance(60_000)
+      await client.submit('after', 1)
+      await clock.advance(30_000)
+      expect(tail.changes().at(-1)).not.toHaveProperty('weight')
+      expect(tail.told().filter((one) => !one.startsWith('mail'))).toEqual(['after:submit'])
+      expect(furthest).toBeLessThan(45_000)
+      await tail.stop(clock)
+    })
   })
 })

@@ -16,7 +16,7 @@ export interface Ending {
 export type Result = { readonly task: TaskRecord; readonly change: Change | null } | { readonly error: HoldfastError }
 
 /** Told once per ending. */
-export type Ended = (ending: Ending, result: Result) => void
+type Ended = (ending: Ending, result: Result) => void
 
 export interface FinisherHost {
   readonly ended: Ended

@@ -37,7 +37,7 @@ export class Bells {
   readonly #consumers = new Map<string, Promise<string>>()
   /** Monotonic: nothing was there then. */
   readonly #empty = new Map<string, number>()
-  /** Monotonic: when we last rang a bell and have taken none since. */
+  /** Monotonic: when we last rang a bell or gave one back, and have asked for none since that we got. */
   readonly #rungAt = new Map<string, number>()
   readonly #saying: NodeJS.Timeout
 
@@ -65,7 +65,7 @@ export class Bells {
     const consumer = await this.#consumerOf(kind)
     const { messages, isGone } = await pull(this.#connected.nc, this.#subjects.bells, consumer, most)
     if (isGone) this.#consumers.delete(name)
-    if (messages.length > 0) this.#rungAt.delete(name)
+    if (messages.length > 0 && (this.#rungAt.get(name) ?? now) < now) this.#rungAt.delete(name)
     const isFull = messages.length === most
     if (!isFull && !isGone && !this.areJustRung([kind])) this.#empty.set(name, now)
     const hints = messages.map((message) => {
@@ -76,7 +76,7 @@ export class Bells {
     return { hints, isFull }
   }
 
-  /** A bell of ours that was rung this moment may not have come to the consumer's ears yet: asking again is worth while. */
+  /** A bell that was rung or given back this moment may not have come to the consumer's ears yet: asking again is worth while. */
   areJustRung(kinds: readonly Kind[]): boolean {
     const now = performance.now()
     return kinds.some((kind) => now - (this.#rungAt.get(kindKey(kind)) ?? Number.NEGATIVE_INFINITY) < JUST_NOW)
@@ -138,7 +138,9 @@ export class Bells {
     const held = this.#letGo(hint)
     if (held === undefined) return
     this.#connected.nc.publish(held.reply, '-NAK')
-    this.#empty.delete(kindKey(kindOf(hint)))
+    const name = kindKey(kindOf(hint))
+    this.#empty.delete(name)
+    this.#rungAt.set(name, performance.now())
   }
 
   /** The hint is of no use any more. */

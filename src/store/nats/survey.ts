@@ -108,7 +108,7 @@ export class BellSurveyor implements SurveysHints {
       const group = kinds.filter((kind) => Number(kind.priority) === priority)
       await this.#findStrays(group, found)
       const taken = await this.#takeOf(group, room)
-      if (taken.some(({ isFull }) => isFull)) found.later(found.now)
+      if (taken.some(({ isFull }) => isFull) || this.#bells.areJustRung(group)) found.later(found.now)
       const hints = taken.flatMap((one) => one.hints).map(hintOf)
       if (hints.length > 0) this.#againSoon(queue, hints)
       for (const hint of hints.sort((a, b) => a.at - b.at || (a.id < b.id ? -1 : 1))) {
@@ -116,7 +116,10 @@ export class BellSurveyor implements SurveysHints {
         // Handed out once more, though it is at work: now it is ours to watch.
         if (known?.task === 'leased' && known.until > found.now) continue
         if (found.ready.length < want.limit) this.#offer(hint, found)
-        else this.#bells.giveBack(hint.key)
+        else {
+          this.#bells.giveBack(hint.key)
+          found.later(found.now)
+        }
       }
     }
   }

@@ -48,9 +48,13 @@ onNats('the rate', () => {
     const server = await startNats()
     onTestFinished(() => server.remove())
     await drained(`${server.url}/warm-up`, 500, 500)
-    const few = await drained(`${server.url}/few`, 1_000, 1_000)
-    const many = await drained(`${server.url}/many`, 10_000, 1_000)
-    report(`nats: drain ${few.drain.toFixed(0)}/s of 1,000, ${many.drain.toFixed(0)}/s of 10,000 waiting`)
-    expect(many.drain).toBeGreaterThan(few.drain * 0.3)
+    // The best of three in turns: a thousand tasks take a third of a second, and other tests run beside this one.
+    let [few, many] = [0, 0]
+    for (let turn = 1; turn <= 3; turn++) {
+      few = Math.max(few, (await drained(`${server.url}/few-${turn}`, 1_000, 1_000)).drain)
+      many = Math.max(many, (await drained(`${server.url}/many-${turn}`, 10_000, 1_000)).drain)
+    }
+    report(`nats: drain ${few.toFixed(0)}/s of 1,000, ${many.toFixed(0)}/s of 10,000 waiting`)
+    expect(many).toBeGreaterThan(few * 0.3)
   })
 })

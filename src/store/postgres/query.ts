@@ -6,7 +6,7 @@ import { type Cell, COLUMNS, COLUMNS_WITH_HISTORY, decodeWhole, type Row } from 
 import { isRare } from '../sql/statuses.ts'
 import type { Page, Query } from '../store.ts'
 import type { Executor } from './connection.ts'
-import { MOVED } from './schema.ts'
+import { AT_REST, MOVED } from './schema.ts'
 
 /** In the order asked for; null where there is none. */
 export const getTasks = async (
@@ -101,7 +101,7 @@ const changedLately = (
       values: [updatedAfter, updatedBefore],
     },
     {
-      sql: `(${ids(`id >= ?::uuid and revision = 1 and status <> 'running' and (status <> 'completed' or updated_at <> completed_at)`)} ${first})`,
+      sql: `(${ids(`id >= ?::uuid and revision = 1 and ${AT_REST}`)} ${first})`,
       values: [firstIdAt(updatedAfter)],
     },
   ]

@@ -8,6 +8,7 @@ import type { Claimed } from './depth/run-one.ts'
 import { type Scenario, scenariosOf } from './depth/scenarios.ts'
 import { machineFacts } from './machine.ts'
 import { medianOf } from './median.ts'
+import { fieldsOf, runCommand, wholeNumber } from './options.ts'
 import type { Field } from './systems.ts'
 
 const HELP = `Measures how fast the first claims are with a great many tasks in the way, against 10,000 pending.
@@ -30,7 +31,6 @@ Example:
 `
 
 const LEAST = 0.8
-const FIELDS: readonly Field[] = ['sqlite', 'postgres']
 const RUN_ONE = fileURLToPath(new URL('./depth/run-one.ts', import.meta.url))
 const run = promisify(execFile)
 
@@ -64,8 +64,7 @@ const main = async (): Promise<void> => {
     },
   })
   if (values.help) return console.log(HELP)
-  const stores = FIELDS.filter((field) => values.store === 'all' || values.store === field)
-  if (stores.length === 0) throw new Error(`--store must be ${FIELDS.join(', ')} or all, not '${values.store}'`)
+  const stores = fieldsOf(values.store)
   const [baseline, ...others] = scenariosOf(wholeNumber(values.deep, '--deep'))
   const scenarios = [baseline!, ...others.filter(({ name }) => values.only.length === 0 || values.only.includes(name))]
   const options: Options = {
@@ -140,15 +139,4 @@ const print = (measured: readonly Measured[], { claims, runs }: Options): void =
   console.log(`\nTarget: at least ${LEAST} of the rate with few.`)
 }
 
-const wholeNumber = (text: string, option: string): number => {
-  const value = Number(text)
-  if (Number.isInteger(value) && value > 0) return value
-  throw new Error(`${option} must be a whole number from 1, not '${text}'`)
-}
-
-try {
-  await main()
-} catch (error) {
-  console.error(error instanceof Error ? error.message : error)
-  process.exitCode = 1
-}
+await runCommand(main)

@@ -1,43 +1,65 @@
-/** One workload, several systems, side by side in one run. Prints each one's figures and the ratios. */
-import { readFileSync, writeFileSync } from 'node:fs'
+/** The deployment benchmark: several task types, queues and processes. Prints each system's figures and the targets. */
 import { parseArgs } from 'node:util'
-import { measure, type Report } from './measure.ts'
+import { CELLS, PROCESSES, QUEUES, TYPES } from './deployment/cells.ts'
+import { measure } from './deployment/measure.ts'
+import { FULL, type Plan, QUICK } from './deployment/plan.ts'
+import { asMarkdown, asText } from './deployment/report.ts'
+import { cellsOf, systemsOf } from './deployment/selection.ts'
+import { SYSTEMS } from './deployment/systems.ts'
+import { writeMeasured } from './docs.ts'
+import { fieldsOf, runCommand, wholeNumber } from './options.ts'
 import { installPeers } from './peers.ts'
-import { asMarkdown, asText } from './report.ts'
-import { ENTRANTS, type Field } from './systems.ts'
-import { WORKLOADS, type Workload } from './workloads.ts'
 
-const HELP = `Measures Holdfast beside other queues and a bare loop over SQLite, in one run, and prints the ratios.
+const HELP = `Measures Holdfast and other queues as they are deployed: producer, workers and server in processes of their own, several
+task types and queues. One type in one process is bench/single.ts.
 
-  npm run bench                      everything (build first, some minutes)
+  npm run bench                      everything (build first; about two hours)
+  npm run bench -- --quick           every cell, shortened: under five minutes
   node bench/main.ts [options]       with the dist that is there
 
-  --store NAME     sqlite, postgres (with a server of its own, removed after), or all (the default)
-  --tasks N        tasks per workload (default 50000)
-  --runs N         runs of each, of which the median counts (default 3 on SQLite, 5 on PostgreSQL)
-  --only NAME      only workloads whose name begins so; may be repeated
-                   (${WORKLOADS.map(({ name }) => name).join(', ')})
+  --quick          one run, fewer tasks, shorter loads, fewer peers; the output says what was left out
+  --store NAME     sqlite, postgres (with a server of its own, removed after; also BullMQ), or all (the default)
+  --only NAME      only cells whose name begins so; may be repeated
+                   (${namesOf()})
+  --systems NAME   only this system, in every cell that it can do; may be repeated
+                   (${SYSTEMS.map(({ name }) => name).join('; ')})
+  --types N        only drain cells with this many types (${TYPES.join(', ')}); may be repeated
+  --processes N    only drain cells with this many worker processes (${PROCESSES.join(', ')}); may be repeated
+  --queues N       only drain cells with this many queues (${QUEUES.join(', ')}); may be repeated
+  --tasks N        tasks in a drain, mix or batch insert cell (default ${FULL.tasks}, with --quick ${QUICK.tasks})
+  --runs N         runs of each, of which the median counts (default ${FULL.runs}, with --quick ${QUICK.runs})
+  --seconds N      length of each steady load (default 20 at 5 a second and 10 at the others, with --quick 5 and 3)
   --no-peers       without the systems of bench/peers, which are installed on the first run otherwise
-  --json           everything measured, as JSON: a list with a report for each store
+  --json           everything measured, as JSON
   --update-docs    also write the tables into docs/benchmarks.md
   --help           this
 
 Example:
-  node bench/main.ts --store sqlite --only drain --tasks 20000 --runs 5
+  node bench/main.ts --store postgres --only drain/10-types --only mix --tasks 20000 --runs 3
 `
 
-const DOCS = new URL('../docs/benchmarks.md', import.meta.url)
-const FIELDS: readonly Field[] = ['sqlite', 'postgres']
-const RUNS: Readonly<Record<Field, number>> = { sqlite: 3, postgres: 5 }
+function namesOf(): string {
+  return `drain/${TYPES[2]}-types/${PROCESSES[0]}-process/${QUEUES[1]}-queues and so on, ${CELLS.filter(
+    ({ kind }) => kind !== 'drain',
+  )
+    .map(({ name }) => name)
+    .join(', ')}`
+}
 
 const main = async (): Promise<void> => {
   const { values } = parseArgs({
     allowNegative: true,
     options: {
+      quick: { type: 'boolean', default: false },
       store: { type: 'string', default: 'all' },
-      tasks: { type: 'string', default: '50000' },
-      runs: { type: 'string' },
       only: { type: 'string', multiple: true, default: [] },
+      systems: { type: 'string', multiple: true, default: [] },
+      types: { type: 'string', multiple: true, default: [] },
+      processes: { type: 'string', multiple: true, default: [] },
+      queues: { type: 'string', multiple: true, default: [] },
+      tasks: { type: 'string' },
+      runs: { type: 'string' },
+      seconds: { type: 'string' },
       peers: { type: 'boolean', default: true },
       json: { type: 'boolean', default: false },
       'update-docs': { type: 'boolean', default: false },
@@ -45,67 +67,41 @@ const main = async (): Promise<void> => {
     },
   })
   if (values.help) return console.log(HELP)
-  const fields = fieldsOf(values.store)
-  const tasks = wholeNumber(values.tasks, '--tasks')
-  const runs = values.runs === undefined ? null : wholeNumber(values.runs, '--runs')
-  const workloads = workloadsOf(values.only)
-  if (values.peers) installPeers()
-  const command = ['node bench/main.ts', ...process.argv.slice(2)].join(' ')
-  const reports: Report[] = []
-  for (const field of fields) {
-    const report = await measure({
-      field,
-      entrants: ENTRANTS.filter((entrant) => entrant.field === field && (values.peers || !entrant.isPeer)),
-      workloads: workloads.filter((workload) => workload.fields.includes(field)),
-      tasks,
-      runs: runs ?? RUNS[field],
-      command,
-      said: (line) => values.json || console.error(line),
-    })
-    reports.push(report)
-    if (!values.json) console.log(`\n${asText(report)}`)
-    if (values['update-docs']) writeFileSync(DOCS, withMeasured(readFileSync(DOCS, 'utf8'), field, asMarkdown(report)))
+  const cells = cellsOf(values)
+  const systems = systemsOf(fieldsOf(values.store), values.systems, values.peers)
+  const plan = planOf(values)
+  if (systems.some(({ isPeer }) => isPeer)) installPeers()
+  const report = await measure({
+    plan,
+    cells,
+    systems,
+    command: ['node bench/main.ts', ...process.argv.slice(2)].join(' '),
+    said: (line) => values.json || console.error(line),
+  })
+  console.log(values.json ? JSON.stringify(report, null, 2) : `\n${asText(report)}`)
+  if (values['update-docs']) writeMeasured('in deployment', asMarkdown(report))
+  if (report.failures.length > 0) process.exitCode = 1
+}
+
+interface PlanValues {
+  readonly quick: boolean
+  readonly systems: readonly string[]
+  readonly tasks?: string | undefined
+  readonly runs?: string | undefined
+  readonly seconds?: string | undefined
+}
+
+const planOf = ({ quick, systems, tasks, runs, seconds }: PlanValues): Plan => {
+  const plan = quick ? QUICK : FULL
+  const given = seconds === undefined ? null : wholeNumber(seconds, '--seconds')
+  return {
+    ...plan,
+    tasks: tasks === undefined ? plan.tasks : wholeNumber(tasks, '--tasks'),
+    runs: runs === undefined ? plan.runs : wholeNumber(runs, '--runs'),
+    steadySeconds: (rate) => given ?? plan.steadySeconds(rate),
+    // A system that is asked for by name takes part in all cells.
+    ...(systems.length > 0 && { takesPart: FULL.takesPart, peersLeftOut: [] }),
   }
-  if (values.json) console.log(JSON.stringify(reports, null, 2))
 }
 
-const fieldsOf = (store: string): readonly Field[] => {
-  const fields = FIELDS.filter((field) => store === 'all' || store === field)
-  if (fields.length === 0) throw new Error(`--store must be ${FIELDS.join(', ')} or all, not '${store}'`)
-  return fields
-}
-
-const workloadsOf = (only: readonly string[]): readonly Workload[] => {
-  const workloads = WORKLOADS.filter(
-    ({ name }) => only.length === 0 || only.some((beginning) => name.startsWith(beginning)),
-  )
-  if (workloads.length === 0)
-    throw new Error(
-      `no workload's name begins with ${only.join(' or ')}: there are ${WORKLOADS.map(({ name }) => name).join(', ')}`,
-    )
-  return workloads
-}
-
-/** Between the two comments for this store. */
-const withMeasured = (page: string, field: Field, tables: string): string => {
-  const measured = new RegExp(
-    `(<!-- measured on ${field}: begin[^\\n]*-->\\n).*(<!-- measured on ${field}: end -->)`,
-    's',
-  )
-  if (!measured.test(page))
-    throw new Error(`docs/benchmarks.md has lost the two comments between which the tables for ${field} go`)
-  return page.replace(measured, (_, begin: string, end: string) => `${begin}\n${tables}\n${end}`)
-}
-
-const wholeNumber = (text: string, option: string): number => {
-  const value = Number(text)
-  if (Number.isInteger(value) && value > 0) return value
-  throw new Error(`${option} must be a whole number from 1, not '${text}'`)
-}
-
-try {
-  await main()
-} catch (error) {
-  console.error(error instanceof Error ? error.message : error)
-  process.exitCode = 1
-}
+await runCommand(main)

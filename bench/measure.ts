@@ -9,6 +9,7 @@ import { type Environment, type Servers, startServers } from './servers.ts'
 import type { Keeps } from './system.ts'
 import type { Entrant, Field } from './systems.ts'
 import { compare, type Ratio } from './targets.ts'
+import { turns } from './turns.ts'
 import type { Cost, Workload } from './workloads.ts'
 
 /** One figure of one workload: a value for each run of each system. */
@@ -93,7 +94,7 @@ const measureOn = async ({ lend, facts, missing }: Servers, plan: Plan): Promise
     field,
     machine: machineFacts(),
     othersPercent: others.share,
-    notes: [...versionsOf(entrants), ...facts],
+    notes: [...peerVersions(entrants.map(({ name }) => name)), ...facts],
     command,
     tasks,
     runs,
@@ -104,18 +105,7 @@ const measureOn = async ({ lend, facts, missing }: Servers, plan: Plan): Promise
   }
 }
 
-const versionsOf = (entrants: readonly Entrant[]): string[] => {
-  const versions = peerVersions(entrants.map(({ name }) => name))
-  return versions.length === 0 ? [] : [`Beside ${versions.join(', ')}.`]
-}
-
 type MeasuredBySystem = ReadonlyMap<string, readonly NonNullable<Measured['result']>[]>
-
-/** Another one begins each time, so that none always has the quieter or the warmer machine. */
-const turns = (entrants: readonly Entrant[], run: number): Entrant[] => {
-  const first = run % entrants.length
-  return [...entrants.slice(first), ...entrants.slice(0, first)]
-}
 
 const rowsOf = ({ name, what }: Workload, measured: MeasuredBySystem): Row[] => {
   const figures = new Map<string, string>()

@@ -1,6 +1,7 @@
 /** What a server does for a system: bytes of write-ahead log, and CPU of all its processes. */
 import { readdirSync, readFileSync } from 'node:fs'
 import pg from 'pg'
+import type { Server } from './servers.ts'
 
 /** Since some moment of its own: only differences mean anything. Null: cannot be known here. */
 export interface Reading {
@@ -14,6 +15,12 @@ export interface Meter {
 }
 
 export const noMeter: Meter = { read: async () => ({ walBytes: null, cpuSeconds: null }), close: async () => {} }
+
+/** Of the server that a system uses, found by the environment that it was lent. */
+export const meterOf = async (server: Server, env: NodeJS.ProcessEnv): Promise<Meter> => {
+  if (server === 'postgres') return postgresMeter(env['BENCH_DATABASE_URL']!)
+  return server === 'redis' ? processMeter(Number(env['BENCH_REDIS_PID'])) : noMeter
+}
 
 export const postgresMeter = async (url: string): Promise<Meter> => {
   const client = new pg.Client({ connectionString: url })

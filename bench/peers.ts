@@ -20,11 +20,13 @@ const areThere = (): boolean =>
     return existsSync(new URL(file, FOLDER)) && read(file).version === version
   })
 
-/** Name and version of those among `names` that are peers. */
-export const peerVersions = (names: readonly string[]): string[] =>
-  Object.entries(read('package.json').dependencies)
+/** A sentence with the versions of those among `names` that are peers; none if there are none. */
+export const peerVersions = (names: readonly string[]): string[] => {
+  const versions = Object.entries(read('package.json').dependencies)
     .filter(([name]) => names.includes(name))
     .map(([name, version]) => `${name} ${version}`)
+  return versions.length === 0 ? [] : [`Beside ${versions.join(', ')}.`]
+}
 
 export const installPeers = (): void => {
   if (areThere()) return

@@ -1,20 +1,6 @@
 /** The measured tables, for a terminal and for the documentation: the same cells, other lines around them. */
 import type { CostRow, Report } from './measure.ts'
-
-type Table = readonly (readonly string[])[]
-
-const NOTHING = '–'
-
-const shown = (value: number | undefined, unit: string): string => {
-  if (value === undefined) return NOTHING
-  const digits = unit === '/s' || value >= 100 ? 0 : 2
-  // Three digits are what a benchmark can know.
-  const known = value >= 1_000 ? Number(value.toPrecision(3)) : value
-  return `${known.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })} ${unit}`.replace(
-    ' /s',
-    '/s',
-  )
-}
+import { inMarkdown, inText, machineLine, NOTHING, type Section, shown } from './tables.ts'
 
 const shownCost = (cost: CostRow['systems'][string] | undefined): string => {
   if (cost === undefined) return NOTHING
@@ -22,12 +8,7 @@ const shownCost = (cost: CostRow['systems'][string] | undefined): string => {
   return `${shown(cost.cpuMicros, 'µs')}${server}, ${Math.round(cost.maxRssMegabytes)} MB`
 }
 
-const tablesOf = ({
-  systems,
-  rows,
-  costs,
-  ratios,
-}: Report): readonly { readonly title: string; readonly table: Table }[] => {
+const tablesOf = ({ systems, rows, costs, ratios }: Report): readonly Section[] => {
   const names = Object.keys(systems)
   const figures = rows.map(({ what, figure, unit, median }) => [
     figure === 'tasks/s' ? what : `${what}, ${figure}`,
@@ -61,28 +42,12 @@ const tablesOf = ({
 }
 
 const factsOf = ({ field, machine, othersPercent, notes, tasks, runs, command }: Report): readonly string[] => [
-  `${machine['processor']}, ${machine['cores']} cores, ${machine['memoryGigabytes']} GB, ${machine['platform']}; ` +
-    `Node ${machine['node']}${field === 'sqlite' ? `, SQLite ${machine['sqlite']}` : ''}; other processes took ${othersPercent} % of it meanwhile.`,
+  machineLine(machine, othersPercent, field === 'sqlite'),
   ...notes,
   `${tasks.toLocaleString('en')} tasks, medians of ${runs} ${runs === 1 ? 'run' : 'runs'}, each system in a process of its own, taking turns.`,
   `Again: ${command}`,
 ]
 
-export const asText = (report: Report): string =>
-  [...tablesOf(report).map(({ title, table }) => `${title}\n\n${aligned(table)}\n`), ...factsOf(report)].join('\n')
+export const asText = (report: Report): string => inText(tablesOf(report), factsOf(report))
 
-const aligned = (table: Table): string => {
-  const widths = table[0]!.map((_, column) => Math.max(...table.map((row) => row[column]!.length)))
-  return table
-    .map((row) => `  ${row.map((cell, column) => cell.padEnd(widths[column]!)).join('  ')}`.trimEnd())
-    .join('\n')
-}
-
-export const asMarkdown = (report: Report): string =>
-  [
-    ...tablesOf(report).map(({ title, table }) => `#### ${title}\n\n${piped(table)}\n`),
-    ...factsOf(report).map((fact) => `${fact.replace(/^Again: (.*)$/, 'Again: `$1`')}\n`),
-  ].join('\n')
-
-const piped = ([head, ...rows]: Table): string =>
-  [head!, head!.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n')
+export const asMarkdown = (report: Report): string => inMarkdown(tablesOf(report), factsOf(report))

@@ -2,9 +2,9 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Meter, noMeter, postgresMeter, processMeter } from './meter.ts'
-import type { Keeps } from './system.ts'
-import { ENTRANTS, type Entrant } from './systems.ts'
+import { meterOf } from './meter.ts'
+import { type Keeps, placeOf } from './system.ts'
+import { ENTRANTS } from './systems.ts'
 import { type Result, WORKLOADS } from './workloads.ts'
 
 export interface Measured {
@@ -15,20 +15,15 @@ export interface Measured {
   readonly result: (Result & { readonly maxRssMegabytes: number }) | null
 }
 
-const { BENCH_DATABASE_URL: database = '', BENCH_REDIS_URL: redis = '', BENCH_REDIS_PID: redisPid } = process.env
-
-const meterOf = ({ server }: Entrant): Promise<Meter> | Meter =>
-  server === 'postgres' ? postgresMeter(database) : server === 'redis' ? processMeter(Number(redisPid)) : noMeter
-
 const [entrantName, workloadName, tasks] = process.argv.slice(2)
 const entrant = ENTRANTS.find(({ name }) => name === entrantName)!
 const workload = WORKLOADS.find(({ name }) => name === workloadName)!
 const dir = mkdtempSync(join(tmpdir(), 'holdfast-bench-'))
-const meter = await meterOf(entrant)
+const meter = await meterOf(entrant.server, process.env)
 try {
   const before = await meter.read()
   const system = await entrant.make()
-  await system.open({ dir, database, redis })
+  await system.open(placeOf(process.env, dir))
   const result = await workload.run(system, Number(tasks), meter)
   const maxRssMegabytes = process.resourceUsage().maxRSS / 1_024
   await system.close()

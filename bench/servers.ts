@@ -1,16 +1,26 @@
 /** The servers of one run of the benchmark: the same for all systems, on loopback, removed after. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { debianPackages } from '../test/servers/debian-packages.ts'
 import { startPostgres } from '../test/servers/postgres.ts'
 import { ended, freePort, tied, untilSays } from '../test/servers/processes.ts'
 import { createDatabase } from './database.ts'
-import type { Entrant } from './systems.ts'
 
 export type Environment = Readonly<Record<string, string>>
 
+/** What a system needs to be there; null: nothing. */
+export type Server = 'postgres' | 'redis' | null
+
+/** Who takes part, as far as the servers have to know. */
+interface Participant {
+  readonly name: string
+  readonly server: Server
+}
+
 export interface Servers {
   /** Lets a system use them: a database of its own is there while `use` runs, which is told how a process finds it all. */
-  lend<T>(entrant: Entrant, use: (env: Environment) => Promise<T>): Promise<T>
+  lend<T>(participant: Participant, use: (env: Environment) => Promise<T>): Promise<T>
   /** Version and settings, for the report. */
   readonly facts: readonly string[]
   /** Whoever needs a server that could not be had. */
@@ -21,12 +31,12 @@ export interface Servers {
 const REDIS = 'redis-server'
 const NOTHING: Servers = { lend: (_, use) => use({}), facts: [], missing: [], stop: async () => {} }
 
-export const startServers = async (entrants: readonly Entrant[]): Promise<Servers> => {
-  const wants = new Set(entrants.map(({ server }) => server))
+export const startServers = async (participants: readonly Participant[]): Promise<Servers> => {
+  const wants = new Set(participants.map(({ server }) => server))
   const postgres = wants.has('postgres') ? await postgresServer() : NOTHING
-  const redis = wants.has('redis') ? await redisServer(entrants) : NOTHING
+  const redis = wants.has('redis') ? await redisServer(participants) : NOTHING
   return {
-    lend: (entrant, use) => (entrant.server === 'redis' ? redis : postgres).lend(entrant, use),
+    lend: (participant, use) => (participant.server === 'redis' ? redis : postgres).lend(participant, use),
     facts: [...postgres.facts, ...redis.facts],
     missing: redis.missing,
     async stop() {
@@ -77,12 +87,12 @@ const findRedis = async (): Promise<Redis> => {
   return { version: unpacked.version, command: (args) => unpacked.command(REDIS, args) }
 }
 
-const redisServer = async (entrants: readonly Entrant[]): Promise<Servers> => {
+const redisServer = async (participants: readonly Participant[]): Promise<Servers> => {
   let redis: Redis
   try {
     redis = await findRedis()
   } catch (error) {
-    const missing = entrants.filter(({ server }) => server === 'redis').map(({ name }) => name)
+    const missing = participants.filter(({ server }) => server === 'redis').map(({ name }) => name)
     const facts = [`${missing.join(', ')}: skipped, because there is no ${REDIS}: ${(error as Error).message}.`]
     return { ...NOTHING, missing, facts }
   }
@@ -92,11 +102,23 @@ const redisServer = async (entrants: readonly Entrant[]): Promise<Servers> => {
   await untilSays(child, /[Rr]eady to accept connections/)
   return {
     ...NOTHING,
-    lend: (_, use) => use({ BENCH_REDIS_URL: `redis://127.0.0.1:${port}`, BENCH_REDIS_PID: String(child.pid) }),
+    async lend(_, use) {
+      await flush(port)
+      return use({ BENCH_REDIS_URL: `redis://127.0.0.1:${port}`, BENCH_REDIS_PID: String(child.pid) })
+    },
     facts: [`Redis ${redis.version} without persistence: what it holds is gone when it stops.`],
     async stop() {
       child.kill('SIGKILL')
       await ended(child)
     },
   }
+}
+
+/** Redis takes a command as a plain line, so no client library is needed here. */
+const flush = async (port: number): Promise<void> => {
+  const socket = connect(port, '127.0.0.1')
+  socket.write('FLUSHALL\r\n')
+  const [answer] = (await once(socket, 'data')) as [Buffer]
+  socket.destroy()
+  if (!answer.toString().startsWith('+OK')) throw new Error(`Redis was not emptied: ${answer.toString().trim()}`)
 }

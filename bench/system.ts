@@ -18,6 +18,13 @@ export interface Place {
   readonly redis: string
 }
 
+/** From the environment that a system was lent. */
+export const placeOf = (env: NodeJS.ProcessEnv, dir: string): Place => ({
+  dir,
+  database: env['BENCH_DATABASE_URL'] ?? '',
+  redis: env['BENCH_REDIS_URL'] ?? '',
+})
+
 export interface System {
   readonly name: string
   readonly keeps: Keeps

@@ -1,4 +1,5 @@
 /** Who takes part. A new system is a file in systems/ and a line here. */
+import type { Server } from './servers.ts'
 import type { System } from './system.ts'
 import { bullMq } from './systems/bullmq.ts'
 import { graphileWorker, graphileWorkerLargeQueue } from './systems/graphile-worker.ts'
@@ -14,7 +15,7 @@ export type Field = 'sqlite' | 'postgres'
 export interface Entrant {
   readonly name: string
   readonly field: Field
-  readonly server: 'postgres' | 'redis' | null
+  readonly server: Server
   /** Needs bench/peers to be installed. */
   readonly isPeer: boolean
   /** Configured beyond what its documentation shows: compared, but no target is set against it. */

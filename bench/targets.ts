@@ -1,6 +1,6 @@
 /** Which figures are compared with which, and what Holdfast wants of them. */
 import type { Row } from './measure.ts'
-import { medianOf } from './median.ts'
+import { medianRatio } from './median.ts'
 import type { Entrant, Field } from './systems.ts'
 
 export interface Ratio {
@@ -105,7 +105,7 @@ const callersAgainstOne = (rows: readonly Row[], mine: string, ratio: MakeRatio)
   const many = rows.find(({ workload }) => workload === 'insert-64-callers')?.runs[mine]
   return one === undefined || many === undefined
     ? []
-    : [ratio('insert-64-callers / insert-1-caller', pairwise({ many, one }, 'many', 'one'), '×')]
+    : [ratio('insert-64-callers / insert-1-caller', medianRatio(many, one), '×')]
 }
 
 const absolutes = (
@@ -119,8 +119,7 @@ const absolutes = (
     return targets[name] === undefined || median[mine] === undefined ? [] : [ratio(name, median[mine], unit)]
   })
 
-const pairwise = (runs: Runs, ours: string, theirs: string): number =>
-  medianOf(runs[ours]!.map((value, run) => value / runs[theirs]![run]!))
+const pairwise = (runs: Runs, ours: string, theirs: string): number => medianRatio(runs[ours]!, runs[theirs]!)
 
 const ratioOf =
   (targets: Readonly<Record<string, Target>>): MakeRatio =>

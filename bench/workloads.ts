@@ -1,4 +1,5 @@
 /** The workloads, and what each of them gives: the same for every system. */
+import { percentileOf } from './median.ts'
 import type { Meter } from './meter.ts'
 import { type System, type Timed, timed } from './system.ts'
 import type { Field } from './systems.ts'
@@ -118,12 +119,7 @@ const insertSingly = (system: System, tasks: number, callers: number, meter: Met
 }
 
 const percentiles = (samples: readonly number[]): Result => {
-  const sorted = [...samples].sort((a, b) => a - b)
-  const at = (share: number): Figure => ({
-    unit: 'ms',
-
-    value: sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]!,
-  })
+  const at = (share: number): Figure => ({ unit: 'ms', value: percentileOf(samples, share) })
   return { figures: { p50: at(0.5), p99: at(0.99) }, cost: null }
 }
 

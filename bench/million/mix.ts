@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { HistoryEntry } from '../../src/core/task.ts'
 import type { Insertion, TaskRecord } from '../../src/store/store.ts'
+import { hash } from '../hash.ts'
 
 export const QUEUES = ['default', 'images', 'mail', 'reports', 'webhooks'] as const
 const TYPES = ['resize-image', 'send-mail', 'make-report', 'call-webhook', 'charge-card', 'sync-contact', 'index-page']
@@ -36,13 +37,6 @@ const kindOf = (n: number, total: number): Kind => {
     if (dice >= from - SHARES[kind] && dice < from) return kind
   }
   return 'completed'
-}
-
-/** Cheap, and nothing to see a pattern in. */
-const hash = (n: number): number => {
-  let h = Math.imul(n ^ 0x9e3779b9, 0x85ebca6b)
-  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35)
-  return (h ^ (h >>> 16)) >>> 0
 }
 
 export const idOf = (n: number, createdAt: number): string => {

@@ -1,40 +1,17 @@
 /** BullMQ on a Redis without persistence: addBulk, 100 jobs at once, completed ones removed. */
-import { createRequire } from 'node:module'
+import { type BullMq, JOBS_AT_ONCE, loadBullMq, type Queue, type Worker } from '../peer-libraries/bullmq.ts'
 import { idleGap, payload, type System, timed } from '../system.ts'
 
-/** The little of BullMQ that is used here: it is not installed when the types are checked. */
-interface Queue {
-  add(name: string, data: unknown): Promise<unknown>
-  addBulk(jobs: readonly { name: string; data: unknown }[]): Promise<unknown>
-  getJobCounts(): Promise<Record<string, number>>
-  obliterate(options: { force: boolean }): Promise<void>
-  close(): Promise<void>
-}
-
-interface Worker {
-  on(event: 'completed', listener: () => void): void
-  waitUntilReady(): Promise<unknown>
-  close(): Promise<void>
-}
-
-interface BullMq {
-  readonly Queue: new (name: string, options: object) => Queue
-  readonly Worker: new (name: string, run: () => Promise<void>, options: object) => Worker
-}
-
 const NAME = 'noop'
-const JOBS_AT_ONCE = 100
 
 export const bullMq = async (): Promise<System> => {
-  const require = createRequire(new URL('../peers/package.json', import.meta.url))
-  const { Queue: MakeQueue, Worker: MakeWorker } = require('bullmq') as BullMq
-  let connection: object
+  let library: BullMq
   let queue: Queue
 
   const start = async (concurrency: number, run: () => Promise<void>, completed: () => void): Promise<Worker> => {
-    const worker = new MakeWorker(NAME, run, { connection, concurrency, removeOnComplete: { count: 0 } })
+    const worker = await library.makeWorker(NAME, concurrency, run)
     worker.on('completed', completed)
-    await worker.waitUntilReady()
+    worker.run().catch((error: unknown) => console.error(error))
     return worker
   }
 
@@ -49,9 +26,8 @@ export const bullMq = async (): Promise<System> => {
     hasConcurrentCallers: true,
 
     async open({ redis }) {
-      connection = { url: redis, maxRetriesPerRequest: null }
-      queue = new MakeQueue(NAME, { connection, defaultJobOptions: { removeOnComplete: true } })
-      await queue.getJobCounts()
+      library = loadBullMq(redis)
+      queue = await library.makeQueue(NAME)
     },
 
     insertBatch: (count, perCall) =>

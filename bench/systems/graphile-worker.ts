@@ -6,36 +6,10 @@
  */
 
 import { EventEmitter } from 'node:events'
-import { createRequire } from 'node:module'
+import { type GraphileWorker, loadGraphileWorker, type Runner, type Utils } from '../peer-libraries/graphile-worker.ts'
 import { idleGap, payload, type System, timed } from '../system.ts'
 
-/** The little of graphile-worker that is used here: it is not installed when the types are checked. */
-interface GraphileWorker {
-  readonly Logger: new (factory: () => () => void) => unknown
-  run(options: {
-    preset: { worker: object }
-    taskList: Record<string, () => Promise<void>>
-    parsedCronItems: []
-  }): Promise<Runner>
-  makeWorkerUtils(options: { preset: { worker: object } }): Promise<Utils>
-}
-
-interface Runner {
-  stop(): Promise<void>
-}
-
-interface Utils {
-  migrate(): Promise<void>
-  addJob(type: string, payload: unknown): Promise<unknown>
-  addJobs(jobs: readonly { identifier: string; payload: unknown }[]): Promise<unknown>
-  withPgClient<T>(
-    use: (client: { query(sql: string): Promise<{ rows: { count: string }[] }> }) => Promise<T>,
-  ): Promise<T>
-  release(): Promise<void>
-}
-
 const TYPE = 'noop'
-const JOBS_AT_ONCE = 24
 
 export const graphileWorker = (): Promise<System> => withLocalQueue('graphile-worker', 500)
 
@@ -43,18 +17,11 @@ export const graphileWorkerLargeQueue = (): Promise<System> =>
   withLocalQueue('graphile-worker, local queue of 5,000', 5_000)
 
 const withLocalQueue = async (name: string, size: number): Promise<System> => {
-  const require = createRequire(new URL('../peers/package.json', import.meta.url))
-  const { Logger, run, makeWorkerUtils } = require('graphile-worker') as GraphileWorker
-  const logger = new Logger(() => () => {})
-  let settings: { worker: object }
+  let library: GraphileWorker
   let utils: Utils
 
-  const start = (events: EventEmitter, localQueue: object | null, task: () => Promise<void>): Promise<Runner> =>
-    run({
-      preset: { worker: { ...settings.worker, ...localQueue, events } },
-      taskList: { [TYPE]: task },
-      parsedCronItems: [],
-    })
+  const start = (events: EventEmitter, localQueue: number | null, task: () => Promise<void>): Promise<Runner> =>
+    library.run({ events, localQueue, taskList: { [TYPE]: task } })
 
   return {
     name,
@@ -67,17 +34,8 @@ const withLocalQueue = async (name: string, size: number): Promise<System> => {
     hasConcurrentCallers: true,
 
     async open({ database }) {
-      settings = {
-        worker: {
-          connectionString: database,
-          logger,
-          concurrentJobs: JOBS_AT_ONCE,
-          maxPoolSize: JOBS_AT_ONCE + 2,
-          completeJobBatchDelay: 0,
-          failJobBatchDelay: 0,
-        },
-      }
-      utils = await makeWorkerUtils({ preset: settings })
+      library = loadGraphileWorker(database)
+      utils = await library.makeUtils()
       await utils.migrate()
     },
 
@@ -106,7 +64,7 @@ const withLocalQueue = async (name: string, size: number): Promise<System> => {
         if (--left === 0) ran()
       })
       const took = await timed(async () => {
-        const runner = await start(events, { localQueue: { size } }, async () => {})
+        const runner = await start(events, size, async () => {})
         await all
         // The event comes before the last batch of completions is written; stopping waits for it.
         await runner.stop()

@@ -3,38 +3,18 @@
  * NOTIFY for the latency. Its own work() was no faster in burst mode, and much slower without. Fetches of 5,000 were about
  * a third faster than of 500.
  */
-import { createRequire } from 'node:module'
+import { BATCH_SIZE, type Boss, LOOPS, makeBoss } from '../peer-libraries/pg-boss.ts'
 import { idleGap, payload, type System, timed } from '../system.ts'
-
-/** The little of pg-boss that is used here: it is not installed when the types are checked. */
-interface Boss {
-  start(): Promise<unknown>
-  stop(options: { graceful: boolean }): Promise<void>
-  on(event: 'error' | 'warning', listener: (error: unknown) => void): void
-  createQueue(name: string, options: { notify: boolean }): Promise<void>
-  insert(name: string, jobs: readonly { data: unknown }[]): Promise<unknown>
-  send(name: string, data: unknown): Promise<unknown>
-  fetch(name: string, options: { batchSize: number }): Promise<{ id: string }[]>
-  complete(name: string, ids: readonly string[]): Promise<unknown>
-  work(name: string, handler: () => Promise<void>): Promise<string>
-  offWork(name: string, options: { wait: boolean }): Promise<void>
-}
-
-interface PgBoss {
-  readonly PgBoss: new (options: object) => Boss
-}
 
 const DRAINED = 'drained'
 const NOTIFIED = 'notified'
 const handler = async (): Promise<void> => {}
 
-export const pgBoss = (): Promise<System> => withBatches('pg-boss', 500, 4)
+export const pgBoss = (): Promise<System> => withBatches('pg-boss', BATCH_SIZE, LOOPS)
 
 export const pgBossLargeBatches = (): Promise<System> => withBatches('pg-boss, batches of 5,000', 5_000, 2)
 
 const withBatches = async (name: string, batchSize: number, loops: number): Promise<System> => {
-  const require = createRequire(new URL('../peers/package.json', import.meta.url))
-  const { PgBoss } = require('pg-boss') as PgBoss
   let boss: Boss
 
   /** Until nothing is left: resolves with how many were completed. */
@@ -62,8 +42,7 @@ const withBatches = async (name: string, batchSize: number, loops: number): Prom
     hasConcurrentCallers: true,
 
     async open({ database }) {
-      boss = new PgBoss({ connectionString: database, supervise: false, schedule: false, useListenNotify: true })
-      boss.on('error', (error) => console.error(error))
+      boss = makeBoss(database)
       await boss.start()
       await boss.createQueue(DRAINED, { notify: false })
       await boss.createQueue(NOTIFIED, { notify: true })
@@ -97,7 +76,7 @@ const withBatches = async (name: string, batchSize: number, loops: number): Prom
       const samples: number[] = []
       let at = 0
       let started = (): void => {}
-      await boss.work(NOTIFIED, async () => {
+      await boss.work(NOTIFIED, { batchSize: 1 }, async () => {
         samples.push(performance.now() - at)
         started()
       })

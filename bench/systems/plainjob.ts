@@ -2,8 +2,8 @@
  * plainjob on better-sqlite3, as fast as its documentation makes it: no logger, and one worker in the process that
  * inserts. Four workers, or one in each of two processes, were not faster: they wait for the same write lock.
  */
-import { createRequire } from 'node:module'
 import { join } from 'node:path'
+import { requirePeer } from '../peer-libraries/require.ts'
 import { idleGap, payload, type System, timed } from '../system.ts'
 
 /** The little of plainjob and better-sqlite3 that is used here: they are not installed when the types are checked. */
@@ -36,9 +36,8 @@ const TYPE = 'noop'
 const POLL = 1
 
 export const plainjob = async (): Promise<System> => {
-  const require = createRequire(new URL('../peers/package.json', import.meta.url))
-  const { better, defineQueue, defineWorker, JobStatus } = require('plainjob') as Plainjob
-  const Database = require('better-sqlite3') as new (path: string) => unknown
+  const { better, defineQueue, defineWorker, JobStatus } = requirePeer('plainjob') as Plainjob
+  const Database = requirePeer('better-sqlite3') as new (path: string) => unknown
   let queue: Queue
   let inserted = 0
 

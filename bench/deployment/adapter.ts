@@ -1,0 +1,49 @@
+/** How a system is used by a producer process and by a worker process. One file in adapters/ for each library. */
+import type { Place } from '../system.ts'
+import type { Input, Shape, Task } from './tasks.ts'
+
+/** What a cell needs, beyond the tasks' shape. */
+export interface Use {
+  readonly place: Place
+  readonly shape: Shape
+  /** Tasks come one by one to a worker that waits for them; else all of them are there before the worker starts. */
+  readonly isLive: boolean
+}
+
+export interface Adapter {
+  /** Also creates tables and queues. Workers connect afterwards. */
+  openProducer(use: Use): Promise<Producer>
+  openWorker(use: Use): Promise<Worker>
+}
+
+export interface Producer {
+  /** Tasks with the same destination can be submitted by one call. */
+  destinationOf(task: Task): string
+  /** One call of the library, for tasks of one destination. */
+  submitMany(tasks: readonly Task[]): Promise<void>
+  submit(task: Task): Promise<void>
+  /** Tasks that have not completed. */
+  countUnfinished(): Promise<number>
+  close(): Promise<void>
+}
+
+export interface Worker {
+  /** False where an end is announced before it is written: then `stop` waits for the writes, and belongs to the time measured. */
+  readonly announcesWrittenEnds: boolean
+  /** Again after a stop. */
+  start(events: WorkerEvents): Promise<void>
+  stop(): Promise<void>
+  close(): Promise<void>
+}
+
+export interface WorkerEvents {
+  /** Called by the handler, before anything else. Throws where the task is to fail. */
+  started(input: Input, isFirstAttempt: boolean): void
+  ended(isFirstAttempt: boolean, isCompleted: boolean): void
+}
+
+/**
+ * After a failure. graphile-worker's first delay is e seconds and cannot be changed, so all others get the same, as near as
+ * they can.
+ */
+export const RETRY_DELAY_MS = 2_718

@@ -1,0 +1,51 @@
+/** A process of the benchmark: does what the coordinator asks for by IPC, one answer to each request. */
+
+import { readFileSync } from 'node:fs'
+
+/** What a process can be asked for. Arguments and answers go through JSON. */
+// biome-ignore lint/suspicious/noExplicitAny: the arguments are those of the verbs that a process defines.
+export type Verbs = Readonly<Record<string, (args: any) => unknown>>
+
+interface Request {
+  readonly id: number
+  readonly verb: string
+  readonly args: unknown
+}
+
+export type Message =
+  | { readonly id: number; readonly answer: unknown }
+  | { readonly id: number; readonly error: string }
+  | { readonly note: unknown }
+
+export const send = (message: Message): void => void process.send?.(message)
+
+export const serve = (verbs: Verbs): void => {
+  const answer = async ({ id, verb, args }: Request): Promise<void> => {
+    try {
+      send({ id, answer: await verbs[verb]!(args) })
+    } catch (error) {
+      send({ id, error: error instanceof Error ? (error.stack ?? error.message) : String(error) })
+    }
+  }
+  process.on('message', (request: Request) => void answer(request))
+  // The coordinator has gone: nobody is left who could ask for anything.
+  process.on('disconnect', () => process.exit())
+}
+
+/** Microseconds of the monotonic clock. */
+export const micros = (): number => Number(process.hrtime.bigint() / 1_000n)
+
+/** Of all threads of this process. */
+export const cpuSeconds = (): number => {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1_000_000
+}
+
+/**
+ * The most that this process has had. maxRSS cannot tell on Linux: it begins with what the process that forked this one
+ * had, so the kernel's own high-water mark is read, and maxRSS only elsewhere. Both are in kilobytes.
+ */
+export const peakRssMegabytes = (): number => {
+  if (process.platform !== 'linux') return process.resourceUsage().maxRSS / 1_024
+  return Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync('/proc/self/status', 'utf8'))![1]) / 1_024
+}

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Client } from '../../src/index.ts'
-import { claimOfOneType, claimValues } from '../../src/store/postgres/claim.ts'
+import { claimText, claimValues } from '../../src/store/postgres/claim.ts'
 import { startPostgres } from '../../test/servers/postgres.ts'
 import { createDatabase, onServer } from '../database.ts'
 import { payload } from '../system.ts'
@@ -100,17 +100,16 @@ const onPostgres = async (): Promise<Ground> => {
   }
 }
 
+/** The plans of the statements inside the claim function, as auto_explain tells them. */
 const explained = async (url: string): Promise<string> => {
   const want = { queue: 'default', types: [HANDLED], limit: 100, workerId: 'w', op: 'op', leaseTtl: 5_000 }
   return onServer(url, async (client) => {
-    await client.query('begin')
-    // As the function has it.
-    await client.query('set local enable_bitmapscan = off; set local enable_seqscan = off; set local jit = off')
-    const { rows } = await client.query<{ 'QUERY PLAN': string }>(
-      `explain (analyze, buffers, wal) ${claimOfOneType('holdfast')}`,
-      claimValues({ ...want, dueLimit: 0, now: null }) as unknown[],
-    )
+    const plans: string[] = []
+    client.on('notice', ({ message }) => plans.push(message ?? ''))
+    await client.query(`load 'auto_explain'; set auto_explain.log_min_duration = 0; set auto_explain.log_nested_statements = on;
+      set auto_explain.log_analyze = on; set auto_explain.log_buffers = on; set client_min_messages = log; begin`)
+    await client.query(claimText('holdfast'), claimValues({ ...want, dueLimit: 0, now: null }, null) as unknown[])
     await client.query('rollback')
-    return rows.map((row) => row['QUERY PLAN']).join('\n')
+    return plans.join('\n\n')
   })
 }

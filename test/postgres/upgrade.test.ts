@@ -4,7 +4,7 @@ import { openPostgres } from '../../src/store/postgres/store.ts'
 import { begin, onPostgres } from './setup.ts'
 
 onPostgres('tables of an earlier version', (url) => {
-  /** As version 1 left them: what version 2 made is taken away again. */
+  /** As version 1 left them: what later versions made is taken away again. */
   const older = async () => {
     const bench = begin(url)
     const client = await bench.connect()
@@ -12,6 +12,7 @@ onPostgres('tables of an earlier version', (url) => {
     await client.close()
     await bench.sql(
       `drop index ${bench.schema}.task_moved`,
+      `drop function ${bench.schema}.claim`,
       `update ${bench.schema}.meta set value = '1' where name = 'schema_version'`,
     )
     return { ...bench, id }
@@ -24,7 +25,7 @@ onPostgres('tables of an earlier version', (url) => {
   test('are brought up to date by ten that connect at once, and every task lives on', async () => {
     const bench = await older()
     const clients = await Promise.all(Array.from({ length: 10 }, () => bench.connect()))
-    expect(await facts(bench)).toEqual([{ version: '2', moved: true }])
+    expect(await facts(bench)).toEqual([{ version: '3', moved: true }])
     await clients[0]!
       .worker()
       .handle('work', () => 'done')
@@ -57,6 +58,6 @@ onPostgres('tables of an earlier version', (url) => {
     expect((await facts(bench))[0]).toMatchObject({ version: '1' })
     await bench.sql(`drop view ${bench.schema}.task_moved`)
     await (await bench.connect()).close()
-    expect(await facts(bench)).toEqual([{ version: '2', moved: true }])
+    expect(await facts(bench)).toEqual([{ version: '3', moved: true }])
   })
 })

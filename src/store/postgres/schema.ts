@@ -1,10 +1,13 @@
 /** The tables, as numbered migrations under an advisory lock: forward only, never edited after a release. */
 import { HoldfastError } from '../../core/errors.ts'
-import { claimFunctions } from './claim.ts'
+import { claimFunction } from './claim-function.ts'
 import type { Executor } from './connection.ts'
 
-/** Moved, at rest, and not found as completed at that time. Queries must repeat these very words for the planner to see that the index fits. */
-export const MOVED = `revision > 1 and status <> 'running' and (status <> 'completed' or updated_at <> completed_at)`
+/** Neither running nor as it was completed: those are found by indexes of their own. */
+export const AT_REST = `status <> 'running' and (status <> 'completed' or updated_at <> completed_at)`
+
+/** Queries must repeat these very words for the planner to see that the index fits. */
+export const MOVED = `revision > 1 and ${AT_REST}`
 
 /**
  * `options` holds what was given on submit and is not a default, as JSON text, or null. `history` is JSON objects with
@@ -68,10 +71,18 @@ const migrations = (schema: string): readonly string[] => [
   create index key_orphan on ${schema}.key (expires_at) where orphan;
 
   create table ${schema}.document (name text collate "C" primary key, value text not null, version integer not null);
-  ${claimFunctions(schema)}
   `,
   // What has changed lately and stands in no other index; a task on its way from submit to completed is never in it.
   `create index task_moved on ${schema}.task (updated_at) where ${MOVED};`,
+  `
+  -- With words of its own: with those of task_expiry, the planner took that one when statistics were old, and walked it.
+  drop index ${schema}.task_live;
+  create index task_live on ${schema}.task (queue, type, priority, expires_at) where status || '' = 'pending' and expires_at is not null;
+  drop function if exists ${schema}.claim_of_one_type(bigint, text, text[], integer, text, text, bigint, text);
+  drop function if exists ${schema}.claim_of_types(bigint, text, text[], integer, text, text, bigint, text);
+  drop function if exists ${schema}.next_look(bigint, text, text[]);
+  ${claimFunction(schema)}
+  `,
 ]
 
 export const SCHEMA_VERSION = migrations('').length

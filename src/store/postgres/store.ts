@@ -4,9 +4,6 @@ import type { Fact } from '../../core/diagnosis.ts'
 import type { Duration } from '../../core/durations.ts'
 import type { KeyRecord } from '../../core/idempotency.ts'
 import type { Change, Instant, TaskRecord } from '../../core/task.ts'
-import { byTurn } from '../../core/turn.ts'
-import { decodeClaimed } from '../sql/claimed.ts'
-import { decodeWhole, type Row } from '../sql/rows.ts'
 import type {
   Capability,
   Committed,
@@ -29,7 +26,7 @@ import type {
   Want,
 } from '../store.ts'
 import { startKeeper } from '../threaded-keeper.ts'
-import { CLOCK, type ClaimStatements, claimStatements, claimValues } from './claim.ts'
+import { CLOCK, Claimer } from './claim.ts'
 import { Committer } from './commit.ts'
 import { Connections, connectionConfig, type Executor, type Manners, type Value } from './connection.ts'
 import { postgresDocuments } from './documents.ts'
@@ -98,8 +95,6 @@ interface Opened {
   readonly listen: boolean
 }
 
-/** Overdue tasks are asked for with every look, but while looks are full only this often. */
-const DUE_EVERY = 250
 const SWEEP_EVERY = 60_000
 
 class PostgresStore implements Store {
@@ -115,13 +110,10 @@ class PostgresStore implements Store {
   readonly #connections: Connections
   readonly #schema: string
   readonly #identity: string
-  readonly #statements: ClaimStatements
+  readonly #claimer: Claimer
   readonly #committer: Committer
   readonly #wake: Wake
   readonly #settled = new Settled()
-  #dueAskedAt = Number.NEGATIVE_INFINITY
-  /** The last look leased all that it asked for. */
-  #isFull = false
   #sweptAt = performance.now()
 
   constructor({ connections, schema, identity, place, manners, listen }: Opened) {
@@ -129,7 +121,7 @@ class PostgresStore implements Store {
     this.#connections = connections
     this.#schema = schema
     this.#identity = identity
-    this.#statements = claimStatements(schema)
+    this.#claimer = new Claimer(connections.asExecutor(), schema)
     this.#committer = new Committer(connections, schema)
     this.glance = postgresGlance(() => this.#executor(), schema)
     this.documents = postgresDocuments(connections, schema)
@@ -165,6 +157,7 @@ class PostgresStore implements Store {
             insertions.map(({ task }) => task),
           ),
         )
+    this.#claimer.startOver()
     this.#wake.ring(queues)
     return inserted
   }
@@ -186,40 +179,14 @@ class PostgresStore implements Store {
     }
   }
 
-  async claim(want: Want): Promise<Look> {
-    const [leased, due] = await Promise.all([this.#lease(want), this.#due(want)])
-    this.#isFull = leased.length > 0 && leased.length === want.limit
-    // What was leased is handed over at once: whether there is more, the next look will tell.
-    return { leased, due, next: leased.length > 0 ? leased[0]!.startedAt : await this.#next(want) }
-  }
-
-  async #lease(want: Want): Promise<readonly TaskRecord[]> {
-    const { queue, types, limit, workerId, op, leaseTtl } = want
-    if (limit === 0) return []
-    const { one, many } = this.#statements
-    const rows = await this.#query(types?.length === 1 ? one : many, claimValues(want))
-    if (rows.length === 0) return []
-    // After each claimed row comes the clock, one for all.
-    const claimedWith = { queue, workerId, op, leaseTtl, now: rows[0]!.at(-1) as number }
-    return rows.map((row) => decodeClaimed(row as Row, claimedWith)).sort(byTurn)
-  }
-
-  async #due({ dueLimit, now }: Want): Promise<TaskRecord[]> {
-    const isTooSoon = this.#isFull && now === null && performance.now() - this.#dueAskedAt < DUE_EVERY
-    if (dueLimit === 0 || isTooSoon) return []
-    this.#dueAskedAt = performance.now()
-    const rows = await this.#query(this.#statements.due, [now, dueLimit])
-    return rows.map((row) => decodeWhole(row as Row))
-  }
-
-  async #next({ queue, types, now }: Want): Promise<Instant | null> {
-    const [row] = await this.#query(this.#statements.next, [now, queue, types])
-    return (row?.[0] as number | null | undefined) ?? null
+  claim(want: Want): Promise<Look> {
+    return this.#claimer.look(want)
   }
 
   async commit(changes: readonly Change[]): Promise<Committed[]> {
     const committed = await this.#committer.commit(changes)
     const waiting = changes.filter(({ set }) => set.status === 'pending')
+    if (waiting.some(isReady)) this.#claimer.startOver()
     if (waiting.length > 0) this.#wake.ring([...new Set(waiting.map(({ queue }) => queue))])
     return committed
   }
@@ -285,6 +252,9 @@ class PostgresStore implements Store {
     return this.#connections.query(text, values)
   }
 }
+
+/** Not only later: what was released may stand before all others. */
+const isReady = ({ set, entry }: Change): boolean => set.availableAt === undefined || set.availableAt <= entry.at
 
 /** Those with keys and those without, each in its own way, results in order. */
 const insertAll = async (

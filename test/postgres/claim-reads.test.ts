@@ -1,0 +1,139 @@
+/** What a claim reads depends on what it takes and on how many types it asks for, never on how much waits. */
+import pg from 'pg'
+import { expect, onTestFinished, test } from 'vitest'
+import { Claimer } from '../../src/store/postgres/claim.ts'
+import type { Executor, PgRow } from '../../src/store/postgres/connection.ts'
+import { type Bench, begin, onPostgres } from './setup.ts'
+
+const WAITING = 100_000
+const AMOUNT = 100
+const PRIORITIES = 3
+
+interface Reads {
+  /** Entries that indexes gave, and rows that were walked without one. */
+  readonly rows: number
+  /** Blocks of the table and its indexes, found in memory or not. */
+  readonly blocks: number
+}
+
+const COUNTERS = `
+  select sum(pg_stat_get_xact_tuples_returned(oid))::int as rows, sum(pg_stat_get_xact_blocks_fetched(oid))::int as blocks
+  from (select indexrelid as oid from pg_index where indrelid = $1::regclass union all select $1::regclass) x`
+
+/** A connection of its own, so a plan of its own, that says what each statement read. */
+const watched = async (url: string, schema: string): Promise<{ executor: Executor; reads: Reads[] }> => {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  onTestFinished(() => client.end())
+  const reads: Reads[] = []
+  const counters = async (): Promise<Reads> => (await client.query<Reads>(COUNTERS, [`${schema}.task`])).rows[0]!
+  const executor: Executor = {
+    async query(text, values) {
+      await client.query('begin')
+      const before = await counters()
+      const { rows } = await client.query<PgRow>({ text, values: values as unknown[], rowMode: 'array' })
+      const after = await counters()
+      await client.query('commit')
+      reads.push({ rows: after.rows - before.rows, blocks: after.blocks - before.blocks })
+      return rows
+    },
+    script: () => Promise.reject(new Error('not used')),
+  }
+  return { executor, reads }
+}
+
+const typesOf = (count: number): string[] => Array.from({ length: count }, (_, n) => `type_${n}`)
+
+/** Tasks of `count` types in a queue of that name, in turns, of three priorities, a tenth of them with an expiry. */
+const fill = ({ schema, sql }: Bench, queue: string, count: number, waiting = WAITING): Promise<unknown> =>
+  sql(`insert into ${schema}.task (id, available_at, created_at, updated_at, priority, queue, type, input, history, expires_at)
+    select gen_random_uuid(), n / 100, 0, 0, n / ${count} % ${PRIORITIES}, '${queue}', 'type_' || n % ${count}, '{}', '{"n":1,"at":0,"move":"submit","to":"pending","by":"t","op":"o"}',
+      case when n % 10 = 9 then 9000000000000 end
+    from generate_series(0, ${waiting - 1}) n`)
+
+const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!
+
+/** Of the claims after the first, which also plans and loads the catalogue. */
+const claims = async (
+  url: string,
+  { schema }: Bench,
+  want: { queue: string; types: readonly string[] | null; amount?: number; times?: number },
+): Promise<Reads> => {
+  const { executor, reads } = await watched(url, schema)
+  const claimer = new Claimer(executor, schema)
+  const { queue, types, amount = AMOUNT, times = 7 } = want
+  for (let n = 0; n < times; n++) {
+    const { leased } = await claimer.look({
+      queue,
+      types,
+      limit: amount,
+      workerId: 'w',
+      op: `${queue}-${n}`,
+      leaseTtl: 60_000,
+      dueLimit: 0,
+      now: null,
+    })
+    expect(leased).toHaveLength(amount)
+  }
+  return { rows: median(reads.map(({ rows }) => rows)), blocks: median(reads.map(({ blocks }) => blocks)) }
+}
+
+/** Of each task eight entries and 30 blocks, of each level ten entries and 40 blocks. The backlog would be 30,000 entries and more. */
+const mostFor = (types: number, amount = AMOUNT): Reads => {
+  const levels = types * PRIORITIES * 2
+  return { rows: amount * 8 + levels * 10, blocks: amount * 30 + levels * 40 }
+}
+
+const expectFew = (reads: Reads, types: number): void => {
+  expect(reads.rows).toBeLessThan(mostFor(types).rows)
+  expect(reads.blocks).toBeLessThan(mostFor(types).blocks)
+}
+
+onPostgres('a claim', (url) => {
+  const filled = async (prepare: (bench: Bench) => Promise<unknown> = async () => {}): Promise<Bench> => {
+    const bench = begin(url)
+    await (await bench.connect()).close()
+    await bench.sql(`alter table ${bench.schema}.task set (autovacuum_enabled = false)`)
+    await prepare(bench)
+    for (const types of [1, 2, 10, 50]) await fill(bench, `q${types}`, types)
+    return bench
+  }
+
+  test('of 1, 2, 10 or 50 types reads what it takes, with 100,000 waiting, without statistics and with fresh ones', async () => {
+    const bench = await filled()
+    for (const types of [1, 2, 10, 50])
+      expectFew(await claims(url, bench, { queue: `q${types}`, types: typesOf(types) }), types)
+    await bench.sql(`analyze ${bench.schema}.task`)
+    for (const types of [1, 2, 10, 50])
+      expectFew(await claims(url, bench, { queue: `q${types}`, types: typesOf(types) }), types)
+    // Without a list of types; and of types of which most have nothing.
+    expectFew(await claims(url, bench, { queue: 'q10', types: null }), 10)
+    const many = [...typesOf(2), ...Array.from({ length: 48 }, (_, n) => `empty_${n}`)]
+    expectFew(await claims(url, bench, { queue: 'q2', types: many }), 50)
+    // One task, as an idle worker takes it.
+    const one = await claims(url, bench, { queue: 'q10', types: typesOf(10), amount: 1 })
+    expect(one.blocks).toBeLessThan(mostFor(10, 1).blocks)
+  })
+
+  test('reads no more when the statistics are those of a table that was empty, or drained', async () => {
+    const bench = await filled(async ({ schema, sql }) => {
+      await fill({ schema, sql } as Bench, 'done', 5, 5_000)
+      await sql(
+        `update ${schema}.task set status = 'completed', completed_at = 1, updated_at = 1`,
+        `analyze ${schema}.task`,
+      )
+    })
+    for (const types of [1, 2, 10, 50])
+      expectFew(await claims(url, bench, { queue: `q${types}`, types: typesOf(types) }), types)
+  })
+
+  test('reads no more while a backlog is drained, after 100,000 claims without a vacuum', async () => {
+    const bench = begin(url)
+    await (await bench.connect()).close()
+    await bench.sql(`alter table ${bench.schema}.task set (autovacuum_enabled = false)`)
+    await fill(bench, 'long', 10, WAITING + 20_000)
+    await claims(url, bench, { queue: 'long', types: typesOf(10), amount: 1_000, times: 100 })
+    // What was claimed is no longer pending, but its index entries are still there.
+    expectFew(await claims(url, bench, { queue: 'long', types: typesOf(10), times: 40 }), 10)
+  })
+})

@@ -63,6 +63,12 @@ onPostgres('while a backlog is drained', (url) => {
     expect(ids).toEqual(claimed.toSorted(byTurn).map(({ id }) => id))
   })
 
+  test('a claim that takes everything takes everything', async () => {
+    const store = await open(await backlog(200))
+    expect((await store.claim(want(null, 200))).leased).toHaveLength(200)
+    expect((await store.claim(want(null, 200))).leased).toHaveLength(0)
+  })
+
   test('claims of several processes beside each other lease every task once', async () => {
     const bench = await backlog(6_000)
     const stores = await Promise.all(Array.from({ length: 4 }, () => open(bench)))

@@ -33,11 +33,17 @@ interface QueueState {
   isFull: boolean
   /** Counts wake-ups: one that comes during a look may be news to it. */
   wakes: number
+  /** Monotonic: when a look last asked for what is overdue. */
+  dueAskedAt: number
 }
 
 /** Errors after which looking again is pointless. */
 const FATAL = ['STORE_IDENTITY_CHANGED', 'STORE_CORRUPT', 'SCHEMA_NEWER', 'STORE_CLOSED'] as const
+/** Overdue tasks are looked for at most this often, however often tasks are claimed. */
+const DUE_EVERY = 100
 const PAUSES_EVERY = 2_000
+/** From this age on nothing is claimed before pauses have been read again; before, looks do not wait for it. */
+const PAUSES_LIFE = 4_000
 const FIRST_WAIT = 100
 /** How soon to look again for what is overdue but may not be moved yet. */
 const LEFT_ALONE = 100
@@ -70,7 +76,14 @@ export class Intake {
     this.#session = session
     this.#pauses = pauses
     this.#host = host
-    this.#states = host.queues.map((name) => ({ name, restUntil: 0, looks: 0, isFull: false, wakes: 0 }))
+    this.#states = host.queues.map((name) => ({
+      name,
+      restUntil: 0,
+      looks: 0,
+      isFull: false,
+      wakes: 0,
+      dueAskedAt: Number.NEGATIVE_INFINITY,
+    }))
   }
 
   start(): void {
@@ -132,27 +145,38 @@ export class Intake {
     const { workerId, leaseTtl, pollInterval } = this.#host
     const op = newOp()
     const { wakes } = state
+    let isAnswered = false
     state.looks++
     this.#asked += limit
     try {
       const askedAt = clock.mono()
       const takeLeases = askedAt - this.#contactSince >= leaseTtl
+      const withDue = askedAt - state.dueAskedAt >= DUE_EVERY
+      if (withDue) state.dueAskedAt = askedAt
       this.#lookedAt = askedAt
-      const want = { queue: state.name, types: this.#host.types(), limit, workerId, leaseTtl, op, takeLeases }
-      const found = await look(this.#session, want).finally(() => {
+      const deliver = (leased: readonly TaskRecord[]): void => {
         this.#asked -= limit
-      })
+        isAnswered = true
+        this.#host.deliver(leased, askedAt)
+      }
+      const want = { queue: state.name, types: this.#host.types(), limit, workerId, leaseTtl, op, takeLeases }
+      const found = await look(this.#session, { ...want, withDue, deliver })
       this.#failures = 0
       state.isFull = found.leased.length === limit
-      this.#host.deliver(found.leased, askedAt)
+      if (found.moreDue) state.dueAskedAt = Number.NEGATIVE_INFINITY
       if (state.wakes !== wakes) return
-      const soonest = found.leftAlone > 0 ? LEFT_ALONE : 0
-      const next =
-        found.next === null ? pollInterval : Math.min(Math.max(soonest, found.next - time.now()), pollInterval)
-      state.restUntil = state.isFull || found.moreDue ? 0 : clock.mono() + next
+      if (state.isFull || found.moreDue) state.restUntil = 0
+      else {
+        const untilNext = found.next === null ? pollInterval : found.next - time.now()
+        // What is overdue shows in the next instant too, also when it was not asked for, or is not ours to move yet.
+        const untilDue = found.leased.length > 0 || withDue ? 0 : state.dueAskedAt + DUE_EVERY - askedAt
+        const soonest = found.leftAlone > 0 ? LEFT_ALONE : untilDue
+        state.restUntil = clock.mono() + Math.min(Math.max(soonest, untilNext), pollInterval)
+      }
     } catch (error) {
       state.restUntil = 0
-      if (isContactLost(error)) this.#unclear.push(op)
+      if (!isAnswered) this.#asked -= limit
+      if (!isAnswered && isContactLost(error)) this.#unclear.push(op)
       throw error
     } finally {
       state.looks--
@@ -208,15 +232,15 @@ export class Intake {
     })
   }
 
+  /** Waits for it only where pauses may have changed long ago: a look that begins a moment later sees them. */
   async #readPauses(): Promise<void> {
-    const now = this.#session.clock.mono()
-    // Another loop reads them: until it has, nobody knows from which queues nothing may be taken.
-    if (this.#readingPauses !== null) return this.#readingPauses
-    if (now - this.#pausesReadAt < PAUSES_EVERY) return
-    this.#readingPauses = this.#readPausesNow().finally(() => {
+    const age = this.#session.clock.mono() - this.#pausesReadAt
+    if (age < PAUSES_EVERY) return
+    this.#readingPauses ??= this.#readPausesNow().finally(() => {
       this.#readingPauses = null
     })
-    await this.#readingPauses
+    if (age >= PAUSES_LIFE) await this.#readingPauses
+    else this.#readingPauses.catch(() => {})
   }
 
   async #readPausesNow(): Promise<void> {

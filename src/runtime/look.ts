@@ -14,6 +14,10 @@ export interface LookFor {
   readonly op: string
   /** Lapsed leases may be taken: false for one lease's length after an outage, so that their holders can come back first. */
   readonly takeLeases: boolean
+  /** Also report and move what is overdue. Default true; false where that was done a moment ago. */
+  readonly withDue?: boolean
+  /** Called with what was leased as soon as it is known, before anything overdue is moved. */
+  readonly deliver?: (leased: readonly TaskRecord[]) => void
 }
 
 const DUE_LIMIT = 200
@@ -25,9 +29,13 @@ export interface Looked extends Look {
   readonly leftAlone: number
 }
 
-export const look = async (session: Session, { takeLeases, ...want }: LookFor): Promise<Looked> => {
-  const found = await session.store.claim({ ...want, dueLimit: DUE_LIMIT, now: null })
+export const look = async (
+  session: Session,
+  { takeLeases, withDue = true, deliver, ...want }: LookFor,
+): Promise<Looked> => {
+  const found = await session.store.claim({ ...want, dueLimit: withDue ? DUE_LIMIT : 0, now: null })
   for (const task of found.leased) session.events.claimed(task)
+  deliver?.(found.leased)
   const moved = await settleOverdue(session, found.due, want.workerId, takeLeases).catch((error: unknown) => {
     // What was leased must not be lost with the error: the next look meets whatever it was again.
     if (found.leased.length === 0) throw error

@@ -32,7 +32,6 @@ onPostgres('a submit', (url) => {
     const start = startsOf(worker, '1h')
     await until('somebody listens', async () => (await sql(LISTENERS(schema))).length > 0)
     const times: number[] = []
-    // Apart from each other, because notices are throttled.
     for (let i = 0; i < 15; i++) {
       times.push(await start(() => producer.submit('work', i)))
       await new Promise((done) => setTimeout(done, 120))
@@ -41,6 +40,32 @@ onPostgres('a submit', (url) => {
       `wake: submit to start in another client: p50 ${percentile(times, 0.5).toFixed(1)} ms, max ${Math.max(...times).toFixed(1)} ms`,
     )
     expect(percentile(times, 0.5)).toBeLessThan(200)
+  })
+
+  test.each([50, 500])('wakes it without a wait at %d submits a second', async (rate) => {
+    const { schema, connect, sql } = begin(url)
+    const [producer, worker] = [await connect(), await connect()]
+    const times: number[] = []
+    worker
+      .worker({ pollInterval: '1h', concurrency: 100 })
+      .handle('work', (at) => void times.push(performance.now() - (at as number)))
+      .handle('other', () => {})
+      .start()
+    await until('somebody listens', async () => (await sql(LISTENERS(schema))).length > 0)
+    const count = rate * 2
+    const from = performance.now()
+    const submits: Promise<unknown>[] = []
+    while (submits.length < count) {
+      if (performance.now() - from < (submits.length * 1_000) / rate) await new Promise((done) => setTimeout(done, 1))
+      else submits.push(producer.submit('work', performance.now()))
+    }
+    await Promise.all(submits)
+    await until('all have started', async () => times.length === count)
+    report(
+      `wake: ${rate} submits a second: p50 ${percentile(times, 0.5).toFixed(1)} ms, p95 ${percentile(times, 0.95).toFixed(1)} ms`,
+    )
+    // Notices every 100 ms, as there once were, made it 50.
+    expect(percentile(times, 0.5)).toBeLessThan(25)
   })
 
   test('wakes it again after its listening connection was cut', async () => {

@@ -10,9 +10,6 @@ import type { Executor, Value } from './connection.ts'
 /** The store's own clock, read once per statement, or the instant given as $1. */
 export const CLOCK = `clock as materialized (select coalesce($1::bigint, floor(extract(epoch from clock_timestamp()) * 1000)::bigint) as now)`
 
-/** Overdue tasks are asked for with every look, but while looks are full only this often. */
-const DUE_EVERY = 250
-
 /** Where they stand in a row without a token. */
 const NEXT_AT = 2
 const LEVELS_AT = 15
@@ -53,9 +50,6 @@ export class Claimer {
   readonly #claim: string
   readonly #due: string
   readonly #cursors = new ClaimCursors()
-  #dueAskedAt = Number.NEGATIVE_INFINITY
-  /** The last look leased all that it asked for. */
-  #isFull = false
 
   constructor(executor: Executor, schema: string) {
     this.#executor = executor
@@ -65,7 +59,6 @@ export class Claimer {
 
   async look(want: Want): Promise<Look> {
     const [{ leased, next }, due] = await Promise.all([this.#lease(want), this.#findDue(want)])
-    this.#isFull = leased.length > 0 && leased.length === want.limit
     return { leased, due, next }
   }
 
@@ -91,9 +84,7 @@ export class Claimer {
   }
 
   async #findDue({ dueLimit, now }: Want): Promise<TaskRecord[]> {
-    const isTooSoon = this.#isFull && now === null && performance.now() - this.#dueAskedAt < DUE_EVERY
-    if (dueLimit === 0 || isTooSoon) return []
-    this.#dueAskedAt = performance.now()
+    if (dueLimit === 0) return []
     const rows = await this.#executor.query(this.#due, [now, dueLimit])
     return rows.map((row) => decodeWhole(row as Row))
   }

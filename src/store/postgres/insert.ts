@@ -13,34 +13,46 @@ type Keyed = Insertion & { readonly key: KeyRecord }
 const FRESH = FRESH_COLUMNS.split(', ')
 const WHOLE = COLUMNS_WITH_HISTORY.split(', ')
 
+/** Where tasks go, and whom the statement that inserts them notifies: a notice of its own would be one more way to the server and back. */
+export interface Into {
+  readonly schema: string
+  readonly channel: string
+  /** Those that may be notified now. */
+  readonly queues: readonly string[]
+}
+
 const texts = new Map<string, string>()
 
 /** Statements are made once for all batches that vary in the same columns. */
 const insertRows = async (
   executor: Executor,
-  schema: string,
+  { schema, channel, queues }: Into,
   { columns, rows, ending }: { readonly columns: readonly string[]; readonly rows: readonly Cell[][]; ending: string },
 ): Promise<PgRow[]> => {
   if (rows.length === 0) return []
   const batch = bindRows(columns, rows)
-  const name = `${schema} ${columns.length} ${batch.name} ${ending}`
+  const isTold = queues.length > 0
+  const name = `${schema} ${columns.length} ${batch.name} ${isTold} ${ending}`
   let text = texts.get(name)
   if (text === undefined) {
     const words = batch.words()
-    text = `insert into ${schema}.task (${columns.join(', ')}) select ${columns.map(words.of).join(', ')} from ${words.table} ${ending}`
+    const notices = isTold
+      ? ` cross join (select count(pg_notify('${channel}', queue)) from unnest(${words.free}::text[]) as q(queue)) as told`
+      : ''
+    text = `insert into ${schema}.task (${columns.join(', ')}) select ${columns.map(words.of).join(', ')} from ${words.table}${notices} ${ending}`
     texts.set(name, text)
   }
-  return executor.query(text, batch.values)
+  return executor.query(text, isTold ? [...batch.values, queues] : batch.values)
 }
 
 /** The ids that were not taken. */
-const insertTasks = async (executor: Executor, schema: string, tasks: readonly TaskRecord[]): Promise<Set<string>> => {
+const insertTasks = async (executor: Executor, into: Into, tasks: readonly TaskRecord[]): Promise<Set<string>> => {
   const ending = 'on conflict (id) do nothing returning id'
   const fresh = tasks.filter(isFresh).map(encodeFresh)
   const whole = fresh.length === tasks.length ? [] : tasks.filter((task) => !isFresh(task)).map(encodeWhole)
   const inserted = [
-    ...(await insertRows(executor, schema, { columns: FRESH, rows: fresh, ending })),
-    ...(await insertRows(executor, schema, { columns: WHOLE, rows: whole, ending })),
+    ...(await insertRows(executor, into, { columns: FRESH, rows: fresh, ending })),
+    ...(await insertRows(executor, into, { columns: WHOLE, rows: whole, ending })),
   ]
   return new Set(inserted.map(([id]) => id as string))
 }
@@ -54,40 +66,35 @@ const UNIQUE_VIOLATION = '23505'
  */
 export const insertKeyless = async (
   executor: Executor,
-  schema: string,
+  into: Into,
   tasks: readonly TaskRecord[],
 ): Promise<Inserted[]> => {
-  if (!tasks.every(isFresh)) return insertWithCare(executor, schema, tasks)
+  if (!tasks.every(isFresh)) return insertWithCare(executor, into, tasks)
   try {
-    await insertRows(executor, schema, { columns: FRESH, rows: tasks.map(encodeFresh), ending: '' })
+    await insertRows(executor, into, { columns: FRESH, rows: tasks.map(encodeFresh), ending: '' })
     return tasks.map(() => CREATED)
   } catch (error) {
     if ((error as { readonly code?: unknown }).code !== UNIQUE_VIOLATION) throw error
-    return insertWithCare(executor, schema, tasks)
+    return insertWithCare(executor, into, tasks)
   }
 }
 
 /** Also inside a transaction, which an id that is taken must not break. */
-export const insertWithCare = async (
-  executor: Executor,
-  schema: string,
-  tasks: readonly TaskRecord[],
-): Promise<Inserted[]> => {
-  const created = await insertTasks(executor, schema, tasks)
+const insertWithCare = async (executor: Executor, into: Into, tasks: readonly TaskRecord[]): Promise<Inserted[]> => {
+  const created = await insertTasks(executor, into, tasks)
   if (created.size === tasks.length) return tasks.map(() => CREATED)
   // Taken, or given twice in this batch: the first is created, the second finds it.
   const there = await getTasks(
     executor,
-    schema,
+    into.schema,
     tasks.map(({ id }) => id),
   )
   return tasks.map(({ id }, i): Inserted => (created.delete(id) ? CREATED : { outcome: 'clash', task: there[i]! }))
 }
 
-/** Must run inside a transaction. */
-export const insertKeyed = async (
+const insertKeyed = async (
   executor: Executor,
-  schema: string,
+  into: Into,
   insertions: readonly Keyed[],
   now: Instant | null,
 ): Promise<Inserted[]> => {
@@ -97,17 +104,17 @@ export const insertKeyed = async (
   const inOrder = [...insertions.entries()].sort(([, a], [, b]) =>
     a.key.key < b.key.key ? -1 : a.key.key > b.key.key ? 1 : 0,
   )
-  const taken = await takeKeys(executor, schema, insertions)
+  const taken = await takeKeys(executor, into.schema, insertions)
   const mine = inOrder.filter(([, { key }]) => taken.get(key.key) === key.taskId)
   const created = await insertTasks(
     executor,
-    schema,
+    into,
     mine.map(([, { task }]) => task),
   )
   for (const [i, insertion] of inOrder) {
     const { task, key } = insertion
     if (taken.get(key.key) === key.taskId && created.delete(task.id)) results[i] = { outcome: 'created' }
-    else results[i] = await insertOne(executor, schema, insertion, at)
+    else results[i] = await insertOne(executor, into, insertion, at)
   }
   return results
 }
@@ -135,7 +142,8 @@ const takeKeys = async (
 }
 
 /** The key is held, or the id is taken: seldom, so one by one. The lock on the key row makes everybody else wait. */
-const insertOne = async (executor: Executor, schema: string, { task, key }: Keyed, now: Instant): Promise<Inserted> => {
+const insertOne = async (executor: Executor, into: Into, { task, key }: Keyed, now: Instant): Promise<Inserted> => {
+  const { schema } = into
   const [held] = await findKeys(executor, schema, [key.key], ' for update of k')
   if (held && held.key.taskId !== key.taskId && keyIsLive(held.key, held.task !== null, now))
     return { outcome: 'existing', ...held }
@@ -153,6 +161,31 @@ const insertOne = async (executor: Executor, schema: string, { task, key }: Keye
      on conflict (key) do update set task_id = excluded.task_id, hash = excluded.hash, expires_at = excluded.expires_at, exact = excluded.exact, orphan = false`,
     [key.key, key.taskId, key.hash, key.expiresAt, key.exact],
   )
-  await insertTasks(executor, schema, [task])
+  await insertTasks(executor, into, [task])
   return { outcome: 'created' }
+}
+
+/** Those with keys and those without, each in its own way, results in order. Must run inside a transaction. */
+export const insertAll = async (
+  executor: Executor,
+  into: Into,
+  insertions: readonly Insertion[],
+  now: Instant | null,
+): Promise<Inserted[]> => {
+  const results: Inserted[] = new Array(insertions.length)
+  const keyed = insertions.flatMap(({ task, key }, at) => (key === undefined ? [] : [{ at, task, key }]))
+  const keyless = insertions.flatMap(({ task, key }, at) => (key === undefined ? [{ at, task }] : []))
+  if (keyless.length > 0) {
+    const inserted = await insertWithCare(
+      executor,
+      into,
+      keyless.map(({ task }) => task),
+    )
+    for (const [i, { at }] of keyless.entries()) results[at] = inserted[i]!
+  }
+  if (keyed.length > 0) {
+    const inserted = await insertKeyed(executor, into, keyed, now)
+    for (const [i, { at }] of keyed.entries()) results[at] = inserted[i]!
+  }
+  return results
 }

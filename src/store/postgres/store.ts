@@ -34,7 +34,7 @@ import { asHoldfastError } from './errors.ts'
 import { examine } from './examine.ts'
 import { postgresGlance } from './glance.ts'
 import { IdentityGuard } from './identity.ts'
-import { insertKeyed, insertKeyless, insertWithCare } from './insert.ts'
+import { type Into, insertAll, insertKeyless } from './insert.ts'
 import type { KeeperPlace } from './keeper.ts'
 import { checkSettings, mannersOf, type Place, placeOf, prepareSchema, schemaOf } from './opening.ts'
 import { postgresOrphans } from './orphans.ts'
@@ -42,7 +42,7 @@ import { countTasks, findKeys, getTasks, listTasks } from './query.ts'
 import { renewLeases } from './renew.ts'
 import { Settled } from './settled.ts'
 import { joinTransaction } from './transaction.ts'
-import { NOTIFY, Wake } from './wake.ts'
+import { Wake } from './wake.ts'
 
 export interface PostgresOptions {
   /** The schema with Holdfast's tables. Default: what `?schema=` in the address says, else 'holdfast'. */
@@ -148,18 +148,22 @@ class PostgresStore implements Store {
     const queues = [...new Set(insertions.map(({ task }) => task.queue))]
     if (tx !== undefined) return this.#insertInTransaction(tx, insertions, now, queues)
     const keyed = insertions.some(({ key }) => key !== undefined)
-    const inserted = keyed
-      ? await this.#connections.transaction((executor) => insertAll(executor, this.#schema, insertions, now))
-      : await this.#connections.repeatable((executor) =>
-          insertKeyless(
-            executor,
-            this.#schema,
-            insertions.map(({ task }) => task),
-          ),
-        )
-    this.#claimer.startOver()
-    this.#wake.ring(queues)
-    return inserted
+    const notice = this.#wake.begin(queues)
+    const into = this.#into(notice.queues)
+    try {
+      return keyed
+        ? await this.#connections.transaction((executor) => insertAll(executor, into, insertions, now))
+        : await this.#connections.repeatable((executor) =>
+            insertKeyless(
+              executor,
+              into,
+              insertions.map(({ task }) => task),
+            ),
+          )
+    } finally {
+      this.#claimer.startOver()
+      notice.end()
+    }
   }
 
   /** The notice is part of the caller's transaction, so it comes when that commits. */
@@ -171,12 +175,14 @@ class PostgresStore implements Store {
   ): Promise<Inserted[]> {
     try {
       const executor = await joinTransaction(tx, this.#schema, this.#identity)
-      const inserted = await insertAll(executor, this.#schema, insertions, now)
-      for (const queue of queues) await executor.query(NOTIFY, [this.#wake.channel, queue])
-      return inserted
+      return await insertAll(executor, this.#into(queues), insertions, now)
     } catch (error) {
       throw asHoldfastError(error, this.address)
     }
+  }
+
+  #into(queues: readonly string[]): Into {
+    return { schema: this.#schema, channel: this.#wake.channel, queues }
   }
 
   claim(want: Want): Promise<Look> {
@@ -255,28 +261,3 @@ class PostgresStore implements Store {
 
 /** Not only later: what was released may stand before all others. */
 const isReady = ({ set, entry }: Change): boolean => set.availableAt === undefined || set.availableAt <= entry.at
-
-/** Those with keys and those without, each in its own way, results in order. */
-const insertAll = async (
-  executor: Executor,
-  schema: string,
-  insertions: readonly Insertion[],
-  now: Instant | null,
-): Promise<Inserted[]> => {
-  const results: Inserted[] = new Array(insertions.length)
-  const keyed = insertions.flatMap(({ task, key }, at) => (key === undefined ? [] : [{ at, task, key }]))
-  const keyless = insertions.flatMap(({ task, key }, at) => (key === undefined ? [{ at, task }] : []))
-  if (keyless.length > 0) {
-    const inserted = await insertWithCare(
-      executor,
-      schema,
-      keyless.map(({ task }) => task),
-    )
-    for (const [i, { at }] of keyless.entries()) results[at] = inserted[i]!
-  }
-  if (keyed.length > 0) {
-    const inserted = await insertKeyed(executor, schema, keyed, now)
-    for (const [i, { at }] of keyed.entries()) results[at] = inserted[i]!
-  }
-  return results
-}

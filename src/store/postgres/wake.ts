@@ -1,32 +1,24 @@
-/** LISTEN and NOTIFY as a hint: one connection listens; notices are throttled and never part of a hot transaction. */
+/** LISTEN and NOTIFY as a hint: one connection listens; when to notify is told by notices.ts. */
 import type { Client, ClientConfig } from 'pg'
 import { type Connections, loadDriver } from './connection.ts'
+import { type Notice, Notices } from './notices.ts'
 
 type Listener = (queues: readonly string[] | null) => void
 
-interface Notice {
-  readonly timer: NodeJS.Timeout
-  /** There was more to tell while it had to wait. */
-  isMore: boolean
-}
-
-/** At most one notice per queue in this time, from this process: NOTIFY takes a lock that all commits share. */
-const THROTTLE = 100
 /** A connection that only listens does not notice by itself that nobody is at the other end. */
 const ASK_EVERY = 20_000
 const FIRST_WAIT = 200
 const LONGEST_WAIT = 10_000
 
 /** As text, because some clients cannot read a result of type void. */
-export const NOTIFY = 'select pg_notify($1, $2)::text'
+const NOTIFY = 'select pg_notify($1, queue)::text from unnest($2::text[]) as q(queue)'
 
 export class Wake {
-  readonly #connections: Connections
   readonly #channel: string
   /** null: do not listen (PgBouncer in transaction mode); then polling alone finds work of other processes. */
   readonly #config: ClientConfig | null
   readonly #listeners = new Set<Listener>()
-  readonly #notified = new Map<string, Notice>()
+  readonly #notices: Notices
   #client: Client | null = null
   #retry: NodeJS.Timeout | null = null
   #asking: NodeJS.Timeout | null = null
@@ -34,9 +26,9 @@ export class Wake {
   #closed = false
 
   constructor(connections: Connections, channel: string, config: ClientConfig | null) {
-    this.#connections = connections
     this.#channel = channel
     this.#config = config
+    this.#notices = new Notices((queues) => connections.query(NOTIFY, [channel, queues]))
   }
 
   get channel(): string {
@@ -52,30 +44,22 @@ export class Wake {
     }
   }
 
+  /** For a write that makes tasks pending: it may carry the notice to other processes. This process is told when it has ended. */
+  begin(queues: readonly string[]): Notice {
+    const notice = this.#notices.begin(queues)
+    return {
+      queues: notice.queues,
+      end: () => {
+        this.#tell(queues)
+        notice.end()
+      },
+    }
+  }
+
   /** This process at once, the others by NOTIFY. */
   ring(queues: readonly string[]): void {
-    for (const listener of this.#listeners) listener(queues)
-    for (const queue of queues) this.#notify(queue)
-  }
-
-  #notify(queue: string): void {
-    const waiting = this.#notified.get(queue)
-    if (waiting !== undefined) waiting.isMore = true
-    if (this.#closed || waiting !== undefined) return
-    this.#send(queue)
-    // What came meanwhile is told at the end, so that no task waits for the next poll.
-    const notice: Notice = { isMore: false, timer: setTimeout(() => this.#after(queue, notice), THROTTLE) }
-    notice.timer.unref()
-    this.#notified.set(queue, notice)
-  }
-
-  #after(queue: string, { isMore }: Notice): void {
-    this.#notified.delete(queue)
-    if (isMore) this.#notify(queue)
-  }
-
-  #send(queue: string): void {
-    this.#connections.query(NOTIFY, [this.#channel, queue]).catch(() => {})
+    this.#tell(queues)
+    this.#notices.notify(queues)
   }
 
   async #listen(): Promise<void> {
@@ -141,7 +125,7 @@ export class Wake {
   close(): void {
     this.#closed = true
     this.#listeners.clear()
-    for (const { timer } of this.#notified.values()) clearTimeout(timer)
+    this.#notices.close()
     this.#hangUp()
   }
 }

@@ -1,0 +1,79 @@
+/**
+ * When to notify other processes that a queue has work. A notice goes out at once while it is quiet, with the write itself where
+ * possible. NOTIFY takes a lock that all commits share, so the next one for the same queue waits for the answer to the one before,
+ * and then as long as that answer took: the busier the server, the fewer notices it gets. What is written meanwhile is told at
+ * the end of the wait, so that no task waits for the next poll.
+ */
+interface Waiting {
+  readonly began: number
+  timer: NodeJS.Timeout | null
+  /** Something was written that the notice under way may have come too early for. */
+  isMore: boolean
+}
+
+/** A notice that a write may carry itself. */
+export interface Notice {
+  /** Those that may be notified now. */
+  readonly queues: readonly string[]
+  /** Call it when the write has been answered, whatever the answer. */
+  end(): void
+}
+
+const SHORTEST_WAIT = 1
+const LONGEST_WAIT = 50
+
+export class Notices {
+  readonly #send: (queues: readonly string[]) => Promise<unknown>
+  readonly #waiting = new Map<string, Waiting>()
+  #closed = false
+
+  constructor(send: (queues: readonly string[]) => Promise<unknown>) {
+    this.#send = send
+  }
+
+  begin(queues: readonly string[]): Notice {
+    const now = this.#closed ? [] : queues.filter((queue) => !this.#waiting.has(queue))
+    for (const queue of now) this.#waiting.set(queue, { began: performance.now(), timer: null, isMore: false })
+    return {
+      queues: now,
+      end: () => {
+        for (const queue of queues) {
+          if (now.includes(queue)) this.#answered(queue)
+          else this.#tellLater(queue)
+        }
+      },
+    }
+  }
+
+  /** A notice by itself. */
+  notify(queues: readonly string[]): void {
+    const notice = this.begin(queues)
+    const sent = notice.queues.length > 0 ? this.#send(notice.queues).catch(() => {}) : Promise.resolve()
+    void sent.then(() => notice.end())
+  }
+
+  close(): void {
+    this.#closed = true
+    for (const { timer } of this.#waiting.values()) if (timer !== null) clearTimeout(timer)
+  }
+
+  #answered(queue: string): void {
+    const waiting = this.#waiting.get(queue)
+    if (waiting === undefined || this.#closed) return
+    const took = performance.now() - waiting.began
+    waiting.timer = setTimeout(
+      () => {
+        this.#waiting.delete(queue)
+        if (waiting.isMore) this.notify([queue])
+      },
+      Math.min(Math.max(took, SHORTEST_WAIT), LONGEST_WAIT),
+    )
+    waiting.timer.unref()
+  }
+
+  #tellLater(queue: string): void {
+    const waiting = this.#waiting.get(queue)
+    if (waiting !== undefined) waiting.isMore = true
+    else if (!this.#closed) this.notify([queue])
+  }
+}

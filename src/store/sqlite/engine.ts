@@ -2,7 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { HoldfastError } from '../../core/errors.ts'
 import type { Row } from '../sql/rows.ts'
-import { claimRows, hasReady, lookOnly } from './claim.ts'
+import { claimRows, idleLook } from './claim.ts'
 import type { HostClock } from './clock.ts'
 import { mono } from './clock.ts'
 import { commitRows, removeRow, renewRow, sweepKeys } from './commit.ts'
@@ -39,6 +39,7 @@ export class Engine {
   readonly #writes: Write[] = []
   #flushing: NodeJS.Immediate | NodeJS.Timeout | null = null
   #keptHouseAt = 0
+  #committedAt = Number.NEGATIVE_INFINITY
   #lost: HoldfastError | null = null
 
   constructor(db: DatabaseSync, path: string, clock: HostClock) {
@@ -76,9 +77,9 @@ export class Engine {
     return turn.filter(({ ask, done }) => {
       if (ask.call !== 'claim') return true
       const now = ask.want.now ?? this.#clock.now()
-      if (hasReady(this.#db, ask.want, now)) return true
-      done(lookOnly(this.#db, ask.want, now))
-      return false
+      const answer = idleLook(this.#db, ask.want, now)
+      if (answer !== null) done(answer)
+      return answer === null
     })
   }
 
@@ -90,6 +91,7 @@ export class Engine {
       this.#tally.write(this.#db)
       this.#keepHouse()
       this.#db.exec('commit')
+      this.#committedAt = mono()
     } catch (error) {
       this.#rollback()
       if (isBusy(error) || turn.length === 1) throw error
@@ -239,6 +241,11 @@ export class Engine {
   /** Whether another connection has written since the last time this was asked. */
   dataVersion(): number {
     return (prepared(this.#db, 'pragma data_version').get() as unknown as [number])[0]
+  }
+
+  /** Monotonic. */
+  committedAt(): number {
+    return this.#committedAt
   }
 
   /** A file that was deleted or replaced is still open here, and would swallow writes for nobody. */

@@ -21,6 +21,7 @@ import type {
   WriteCall,
 } from './protocol.ts'
 import { readMeta } from './schema.ts'
+import { Watch } from './watch.ts'
 
 const port = parentPort!
 const send = (message: FromThread): void => port.postMessage(message)
@@ -56,51 +57,14 @@ class Outbox {
   }
 }
 
-/** Looks whether another process has written: often while something happens, seldom while nothing does. */
-class Watch {
-  static readonly #SOON = 10
-  static readonly #LATE = 50
-  static readonly #CALM_AFTER = 1_000
-  readonly #engine: Engine
-  #timer: NodeJS.Timeout | null = null
-  #version = 0
-  #changedAt = 0
-
-  constructor(engine: Engine) {
-    this.#engine = engine
-  }
-
-  set(on: boolean): void {
-    if (this.#timer) clearTimeout(this.#timer)
-    this.#timer = null
-    if (!on) return
-    this.#version = this.#engine.dataVersion()
-    this.#next()
-  }
-
-  #next(): void {
-    const calm = mono() - this.#changedAt > Watch.#CALM_AFTER
-    this.#timer = setTimeout(() => this.#look(), calm ? Watch.#LATE : Watch.#SOON)
-  }
-
-  #look(): void {
-    try {
-      const version = this.#engine.dataVersion()
-      if (version !== this.#version) {
-        this.#version = version
-        this.#changedAt = mono()
-        send({ kind: 'wake' })
-      }
-    } catch {
-      // Whoever looks next is told what is wrong with the file.
-    }
-    this.#next()
-  }
-}
-
-const serve = (engine: Engine): void => {
+const serve = (engine: Engine, path: string): void => {
   const outbox = new Outbox()
-  const watch = new Watch(engine)
+  const watched = {
+    log: `${path}-wal`,
+    version: () => engine.dataVersion(),
+    committedAt: () => engine.committedAt(),
+  }
+  const watch = new Watch(watched, () => send({ kind: 'wake' }))
   const keepers = new Map<number, LeaseKeeper>()
 
   const answer = (n: number, ask: Call): void => {
@@ -165,7 +129,7 @@ const { path, create, identity } = workerData as ThreadData
 try {
   const opened = openFile(path, { create, identity: identity || randomUUID() })
   const engine = new Engine(opened.db, path, new HostClock(Number(readMeta(opened.db, 'high_water') ?? 0)))
-  serve(engine)
+  serve(engine, path)
   send({ kind: 'opened', identity: opened.identity, created: opened.created })
 } catch (error) {
   send({ kind: 'refused', error: plain(asHoldfastError(error, `sqlite:${path}`)) })

@@ -49,6 +49,27 @@ describe('a worker', () => {
     }
   })
 
+  it("does not let V8's space for young objects grow to what it takes by itself", async () => {
+    modules.write(
+      'spaces.js',
+      `import { getHeapSpaceStatistics } from 'node:v8'
+      export const many = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space').space_size`,
+    )
+    const sizeAfterDrain = async (env: Record<string, string>): Promise<number> => {
+      await modules.withClient((client) =>
+        client.submitMany(
+          Array.from({ length: 20_000 }, (_, n) => ({ type: 'many', input: { n, text: 'x'.repeat(200) } })),
+        ),
+      )
+      expect((await modules.run(['worker', './spaces.js', '--drain', '--concurrency', '100'], { env })).code).toBe(0)
+      const sizes = await modules.withClient(async (client) => (await client.list({ type: 'many', limit: 500 })).tasks)
+      return Math.max(...sizes.map(({ output }) => output as number)) / 2 ** 20
+    }
+    expect(await sizeAfterDrain({})).toBeLessThanOrEqual(16)
+    // Whoever sets it has it: the test above can fail.
+    expect(await sizeAfterDrain({ NODE_OPTIONS: '--max-semi-space-size=64' })).toBeGreaterThan(16)
+  })
+
   it('serves the queues that it is told to', async () => {
     const [here, there] = [await submit('hello', '--queue', 'a'), await submit('hello', '--queue', 'b')]
     await folder.run(['worker', './tasks.ts', '--drain', '--queue', 'a', '--queue', 'c', '--concurrency', '2'])

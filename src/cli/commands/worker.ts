@@ -7,6 +7,7 @@ import { happened } from '../history-line.ts'
 import { integer } from '../input.ts'
 import { out, paint, printable, type Style } from '../render.ts'
 import { type GlobalOptions, withClient } from '../session.ts'
+import { limitYoungGeneration } from '../young-generation.ts'
 
 interface Options extends GlobalOptions {
   readonly concurrency?: string
@@ -19,6 +20,7 @@ export const run = async ([path]: readonly string[], options: Options): Promise<
   const watching = options.watch ? await import('../watching.ts') : null
   if (watching !== null && !watching.isWatched()) return watching.watch(path!)
   watching?.tellLoaded()
+  limitYoungGeneration()
   const exported = await loadModule(path!)
   const own = workerOf(exported)
   if (own !== null) {

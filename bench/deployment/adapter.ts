@@ -28,8 +28,6 @@ export interface Producer {
 }
 
 export interface Worker {
-  /** False where an end is announced before it is written: then `stop` waits for the writes, and belongs to the time measured. */
-  readonly announcesWrittenEnds: boolean
   /** Again after a stop. */
   start(events: WorkerEvents): Promise<void>
   stop(): Promise<void>

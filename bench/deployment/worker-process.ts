@@ -12,13 +12,6 @@ export interface Counts {
   readonly completed: number
 }
 
-export interface Finished {
-  /** When this process had nothing more to write, in microseconds of the monotonic clock. */
-  readonly at: number
-  readonly cpuSeconds: number
-  readonly peakRssMegabytes: number
-}
-
 /** Counts are sent no more often than this. */
 const REPORT_MS = 10
 
@@ -26,8 +19,6 @@ const adapter = systemNamed(process.argv[2]!).adapter()
 let worker: Worker
 let ended = 0
 let completed = 0
-let lastEndAt = 0
-let cpuAtStart = 0
 let markAt: number | null = null
 const waits: [at: number, micros: number][] = []
 
@@ -53,29 +44,24 @@ const verbs = {
 
   /** Begins to handle tasks. `mark`: the time of this many ends is kept. */
   async go({ mark }: { readonly mark: number | null }): Promise<void> {
-    cpuAtStart = cpuSeconds()
     await worker.start({
       started: onStarted,
       ended(isFirstAttempt, isCompleted) {
         if (isFirstAttempt) ended++
         if (isCompleted) completed++
         if (ended === mark) markAt ??= micros()
-        lastEndAt = micros()
         report()
       },
     })
   },
 
+  /** How many first attempts have ended, and what it took. */
+  spent: (): { ended: number; cpuSeconds: number } => ({ ended, cpuSeconds: cpuSeconds() }),
+
   /** Stops handling tasks. */
-  async finish(): Promise<Finished> {
-    const isWritten = worker.announcesWrittenEnds
-    const cpuBefore = cpuSeconds()
+  async finish(): Promise<{ peakRssMegabytes: number }> {
     await worker.stop()
-    return {
-      at: isWritten ? lastEndAt : micros(),
-      cpuSeconds: (isWritten ? cpuBefore : cpuSeconds()) - cpuAtStart,
-      peakRssMegabytes: peakRssMegabytes(),
-    }
+    return { peakRssMegabytes: peakRssMegabytes() }
   },
 
   markAt: (): number | null => markAt,

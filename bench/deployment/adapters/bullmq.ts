@@ -53,7 +53,6 @@ export const bullMq = (): Adapter => ({
     let isUsed = false
     const close = async (): Promise<void> => void (await Promise.all(workers.map((worker) => worker.close())))
     return {
-      announcesWrittenEnds: true,
       async start(heard) {
         events = heard
         // One that was closed cannot run again.

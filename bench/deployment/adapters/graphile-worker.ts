@@ -39,7 +39,6 @@ export const graphileWorker = (localQueue: number | null): Adapter => ({
     const pool = await library.openPool()
     let runner: Runner
     return {
-      announcesWrittenEnds: false,
       async start({ started, ended }) {
         const events = new EventEmitter()
         events.on('job:complete', ({ job, error }: { readonly job: Job; readonly error: unknown }) =>

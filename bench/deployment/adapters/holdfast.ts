@@ -45,7 +45,6 @@ const holdfastAt = (addressOf: (place: Place) => string): Adapter => {
       const client = await connect(place)
       let worker: ReturnType<Client['worker']>
       return {
-        announcesWrittenEnds: true,
         async start({ started, ended }) {
           worker = client.worker({
             concurrency: CONCURRENCY,

@@ -53,7 +53,6 @@ export const pgBoss = (): Adapter => ({
 })
 
 const wokenWorker = (boss: Boss, names: readonly string[]): Worker => ({
-  announcesWrittenEnds: true,
   async start({ started }) {
     for (const name of names)
       await boss.work<Input>(name, { batchSize: BATCH_SIZE }, async (jobs) => {
@@ -87,7 +86,6 @@ const batchWorker = (boss: Boss, names: readonly string[]): Worker => {
   }
 
   return {
-    announcesWrittenEnds: true,
     async start(events) {
       stopping = new AbortController()
       const { signal } = stopping

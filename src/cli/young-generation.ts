@@ -1,7 +1,7 @@
 /**
  * Keeps the worker's process small. V8 lets the space for young objects grow to 128 MB in any process that is busy for some
  * seconds, and gains nothing by it here: a drain was as fast with 4 MB. It can be stopped from growing, not shrunk, so it is watched while
- * the worker warms up. Whoever sets the size (node --max-semi-space-size) is left alone.
+ * the worker warms up. A size that the user has set (node --max-semi-space-size) stays.
  */
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 

@@ -31,7 +31,7 @@ export class ClaimCursors {
     const key = JSON.stringify([want.queue, want.types])
     const known = this.#cursors.get(key)
     const began = performance.now()
-    // A claim that is told the time asks about that time, not about now.
+    // A claim with a time of its own asks about that time, not about now.
     const resumed = known && want.now === null && began - known.foundAt < RESUME_FOR ? known : null
     const forgotten = this.#forgotten
     return {

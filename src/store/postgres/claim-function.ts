@@ -173,7 +173,7 @@ export const claimFunction = (schema: string): string => `
           get diagnostics taken = row_count;
           missing := missing - taken;
         else
-          shares := array_fill(missing * 3 / 2 / here.levels + 2, array[here.levels]);
+          shares := array_fill(missing * 5 / 4 / here.levels + 3, array[here.levels]);
           after_at := -9223372036854775808;
           after_id := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
           loop

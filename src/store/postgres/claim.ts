@@ -73,14 +73,15 @@ export class Claimer {
     const rows = await this.#executor.query(this.#claim, claimValues(want, progress.levels))
     // The last column is the clock, the same in all rows.
     const now = rows[0]!.at(-1) as Instant
-    const told = rows.at(-1)![0] === null ? rows.pop()! : null
+    // A last row without a token is no task: it says when to look again, or which levels there are.
+    const about = rows.at(-1)![0] === null ? rows.pop()! : null
     const leased: TaskRecord[] = []
     for (const row of rows) leased.push(decodeClaimed(row as Row, { queue, workerId, op, leaseTtl, now }))
-    const found = (told?.[LEVELS_AT] ?? null) as string | null
+    const found = (about?.[LEVELS_AT] ?? null) as string | null
     progress.end(leased, progress.levels ?? (found === null ? null : (JSON.parse(found) as Levels)))
-    // Where something was leased there may be more, and a claim that resumed has not looked everywhere: the next look will tell.
+    // After a lease there may be more to lease, and a claim that resumed has not looked everywhere: look again at once.
     const isDone = leased.length === 0 && progress.levels === null
-    return { leased: leased.sort(byTurn), next: isDone ? ((told?.[NEXT_AT] ?? null) as Instant | null) : now }
+    return { leased: leased.sort(byTurn), next: isDone ? ((about?.[NEXT_AT] ?? null) as Instant | null) : now }
   }
 
   async #findDue({ dueLimit, now }: Want): Promise<TaskRecord[]> {

@@ -13,11 +13,11 @@ type Keyed = Insertion & { readonly key: KeyRecord }
 const FRESH = FRESH_COLUMNS.split(', ')
 const WHOLE = COLUMNS_WITH_HISTORY.split(', ')
 
-/** Where tasks go, and whom the statement that inserts them notifies: a notice of its own would be one more way to the server and back. */
+/** Where tasks go, and which queues the insert notifies: a separate NOTIFY would cost one more round trip. */
 export interface Into {
   readonly schema: string
   readonly channel: string
-  /** Those that may be notified now. */
+  /** The queues to notify. */
   readonly queues: readonly string[]
 }
 
@@ -31,18 +31,18 @@ const insertRows = async (
 ): Promise<PgRow[]> => {
   if (rows.length === 0) return []
   const batch = bindRows(columns, rows)
-  const isTold = queues.length > 0
-  const name = `${schema} ${columns.length} ${batch.name} ${isTold} ${ending}`
+  const notifies = queues.length > 0
+  const name = `${schema} ${columns.length} ${batch.name} ${notifies} ${ending}`
   let text = texts.get(name)
   if (text === undefined) {
     const words = batch.words()
-    const notices = isTold
-      ? ` cross join (select count(pg_notify('${channel}', queue)) from unnest(${words.free}::text[]) as q(queue)) as told`
+    const notices = notifies
+      ? ` cross join (select count(pg_notify('${channel}', queue)) from unnest(${words.free}::text[]) as q(queue)) as notified`
       : ''
     text = `insert into ${schema}.task (${columns.join(', ')}) select ${columns.map(words.of).join(', ')} from ${words.table}${notices} ${ending}`
     texts.set(name, text)
   }
-  return executor.query(text, isTold ? [...batch.values, queues] : batch.values)
+  return executor.query(text, notifies ? [...batch.values, queues] : batch.values)
 }
 
 /** The ids that were not taken. */

@@ -1,13 +1,13 @@
 /**
  * When to notify other processes that a queue has work. A notice goes out at once while it is quiet, with the write itself where
  * possible. NOTIFY takes a lock that all commits share, so the next one for the same queue waits for the answer to the one before,
- * and then as long as that answer took: the busier the server, the fewer notices it gets. What is written meanwhile is told at
+ * and then as long as that answer took: the busier the server, the fewer notices it gets. What is written meanwhile gets a notice at
  * the end of the wait, so that no task waits for the next poll.
  */
 interface Waiting {
   readonly began: number
   timer: NodeJS.Timeout | null
-  /** Something was written that the notice under way may have come too early for. */
+  /** Something was written after the notice under way was sent. */
   isMore: boolean
 }
 
@@ -39,7 +39,7 @@ export class Notices {
       end: () => {
         for (const queue of queues) {
           if (now.includes(queue)) this.#answered(queue)
-          else this.#tellLater(queue)
+          else this.#notifyLater(queue)
         }
       },
     }
@@ -71,7 +71,7 @@ export class Notices {
     waiting.timer.unref()
   }
 
-  #tellLater(queue: string): void {
+  #notifyLater(queue: string): void {
     const waiting = this.#waiting.get(queue)
     if (waiting !== undefined) waiting.isMore = true
     else if (!this.#closed) this.notify([queue])

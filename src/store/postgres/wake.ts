@@ -1,4 +1,4 @@
-/** LISTEN and NOTIFY as a hint: one connection listens; when to notify is told by notices.ts. */
+/** LISTEN and NOTIFY as a hint: one connection listens; notices.ts decides when to notify. */
 import type { Client, ClientConfig } from 'pg'
 import { type Connections, loadDriver } from './connection.ts'
 import { type Notice, Notices } from './notices.ts'
@@ -44,7 +44,7 @@ export class Wake {
     }
   }
 
-  /** For a write that makes tasks pending: it may carry the notice to other processes. This process is told when it has ended. */
+  /** For a write that makes tasks pending: it may carry the notice to other processes. Workers of this process wake when it has ended. */
   begin(queues: readonly string[]): Notice {
     const notice = this.#notices.begin(queues)
     return {

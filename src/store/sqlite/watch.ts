@@ -1,7 +1,7 @@
 /**
- * Notices that another process has written. The kernel tells of each write to the log; the write is visible to others a moment later, when it has
- * reached the disk, so the file is asked again until it is. Where the kernel cannot be asked, and to be sure where it can, the file
- * is asked now and then.
+ * Notices that another process has written. The kernel reports each write to the log. The transaction becomes visible a moment later, when it
+ * has reached the disk, so the file is polled until it is. Where the kernel cannot report writes, and as a safety net where it can, the file is
+ * polled all the time, but less often.
  */
 import { type FSWatcher, watch } from 'node:fs'
 import { mono } from './clock.ts'
@@ -15,17 +15,17 @@ export interface Watched {
   committedAt(): number
 }
 
-/** With the kernel's help: only to be sure. */
+/** While the kernel reports writes: a safety net. */
 const SELDOM = 500
-/** Without it: often while something happens, seldom while nothing does. */
+/** While it cannot: often while something happens, seldom while nothing does. */
 const SOON = 10
 const LATE = 50
 const CALM_AFTER = 1_000
-/** After a write to the log, how long to wait for it to be visible. Larger transactions are found by the next write, or seldom. */
+/** After a write to the log, poll this long for the commit. A longer transaction is found by its next write, or by the safety net. */
 const COMMIT_WITHIN = 50
-/** One commit writes several times, and the kernel tells of our own writes too: what is told so soon after a commit is mostly of that commit. */
+/** One commit writes several times, and the kernel reports our own writes too: a report so soon after a commit is mostly about that commit. */
 const SAME_WITHIN = 3
-/** Timers count in milliseconds, and a commit takes about one: at first the thread itself waits, for so long in all and at a time. */
+/** A commit takes about a millisecond, the shortest time of a timer: at first the thread itself waits, in steps of BLOCK_STEP milliseconds, for BLOCK_FOR in all. */
 const BLOCK_FOR = 1
 const BLOCK_STEP = 0.15
 
@@ -37,8 +37,8 @@ export class Watch {
   #timer: NodeJS.Timeout | null = null
   #version = 0
   #changedAt = 0
-  /** Monotonic: until then ask again and again, because the kernel has told of a write that is not visible yet; null: it has not. */
-  #askUntil: number | null = null
+  /** Monotonic: poll every millisecond until then, because the kernel has reported a write that is not visible yet; null: it has not. */
+  #pollUntil: number | null = null
 
   constructor(watched: Watched, changed: () => void) {
     this.#watched = watched
@@ -60,13 +60,13 @@ export class Watch {
     this.#timer = null
     this.#watcher?.close()
     this.#watcher = null
-    this.#askUntil = null
+    this.#pollUntil = null
   }
 
   /** null: this file system or this machine cannot. */
   #watchLog(): FSWatcher | null {
     try {
-      const watcher = watch(this.#watched.log, { persistent: false }, () => this.#told())
+      const watcher = watch(this.#watched.log, { persistent: false }, () => this.#onWrite())
       watcher.on('error', () => {
         watcher.close()
         if (this.#watcher === watcher) this.#watcher = null
@@ -77,11 +77,11 @@ export class Watch {
     }
   }
 
-  #told(): void {
-    if (!this.#isOn || this.#askUntil !== null) return
+  #onWrite(): void {
+    if (!this.#isOn || this.#pollUntil !== null) return
     const now = mono()
     const isKnown = now - Math.max(this.#changedAt, this.#watched.committedAt()) < SAME_WITHIN
-    this.#askUntil = now + (isKnown ? SAME_WITHIN : COMMIT_WITHIN)
+    this.#pollUntil = now + (isKnown ? SAME_WITHIN : COMMIT_WITHIN)
     while (!this.#look() && !isKnown && mono() - now < BLOCK_FOR) Atomics.wait(still, 0, 0, BLOCK_STEP)
     this.#next()
   }
@@ -97,8 +97,8 @@ export class Watch {
 
   #wait(): number {
     const now = mono()
-    if (this.#askUntil !== null && now < this.#askUntil) return 1
-    this.#askUntil = null
+    if (this.#pollUntil !== null && now < this.#pollUntil) return 1
+    this.#pollUntil = null
     if (this.#watcher !== null) return SELDOM
     return now - this.#changedAt > CALM_AFTER ? LATE : SOON
   }
@@ -110,7 +110,7 @@ export class Watch {
       if (version === this.#version) return false
       this.#version = version
       this.#changedAt = mono()
-      this.#askUntil = null
+      this.#pollUntil = null
       this.#changed()
       return true
     } catch {

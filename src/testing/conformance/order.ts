@@ -20,6 +20,19 @@ const mixed: readonly TaskRecord[] = [
 ]
 const TURN = [9, 5, 6, 2, 3, 4, 7, 8, 10, 1] as const
 
+/** Of one type all the oldest, of two others in turns, of a fourth one now and then; some may expire. */
+const unequal: readonly TaskRecord[] = Array.from({ length: 160 }, (_, n) =>
+  task(n + 1, {
+    type: n < 60 ? 'old' : n % 41 === 0 ? 'rare' : n % 2 === 0 ? 'even' : 'odd',
+    priority: n % 7 === 0 ? 1 : 0,
+    availableAt: NOW - 1_000 + Math.floor(n / 3),
+    expiresAt: n % 5 === 0 ? NOW + 1_000 : null,
+  }),
+)
+const UNEQUAL_TURN = [...unequal]
+  .sort((a, b) => b.priority - a.priority || a.availableAt - b.availableAt || (a.id < b.id ? -1 : 1))
+  .map(({ id }) => id)
+
 export const orderCases: readonly Case[] = [
   {
     name: 'tasks are leased by priority, then availability, then id, over all types',
@@ -39,6 +52,19 @@ export const orderCases: readonly Case[] = [
       assert.deepEqual(turns, ids(...TURN))
     },
   },
+  ...[1, 6, 50, 1_000].map(
+    (limit): Case => ({
+      name: `the order holds over types of unequal shares, in looks of ${limit}`,
+      needs: ['exact-order'],
+      async run(store) {
+        await insert(store, ...unequal)
+        const turns: string[] = []
+        for (let look = 0; look < Math.ceil(unequal.length / limit); look++)
+          turns.push(...(await leasedIds(store, { types: ['odd', 'even', 'old', 'rare', 'none'], limit })))
+        assert.deepEqual(turns, UNEQUAL_TURN)
+      },
+    }),
+  ),
   {
     name: 'the order holds among the wanted types only',
     needs: ['exact-order'],

@@ -181,5 +181,8 @@ const laterOf = (message: Msg): Later => {
   return { hint, what, at: what === 'expiry' ? expiresAt! : at, sequence }
 }
 
-/** Somebody else removed it: the server finds no message of this sequence. */
-const isGone = (error: unknown): boolean => isNotFound(error) || (error as { code?: number }).code === 10_043
+/** Sequence not found; the message could not be deleted, because there is none. */
+const GONE: readonly number[] = [10_043, 10_057]
+
+/** Another process removed it: the server finds no message of this sequence, and says so in one of three ways. */
+const isGone = (error: unknown): boolean => isNotFound(error) || GONE.includes((error as { code?: number }).code ?? 0)

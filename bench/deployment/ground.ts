@@ -49,7 +49,8 @@ let copies = 0
 /** The same store a second time. No process may be connected to the first. */
 export const withCopy = <T>(ground: Ground, use: (copy: Ground) => Promise<T>): Promise<T> => {
   const database = ground.env['BENCH_DATABASE_URL']
-  if (database === undefined)
+  // A database is lent to every system while a server runs, also to those that keep a file.
+  if (database === undefined || ground.system.server !== 'postgres')
     return withFolder((dir) => {
       cpSync(ground.dir, dir, { recursive: true })
       for (const file of readdirSync(dir)) flush(join(dir, file))

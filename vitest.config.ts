@@ -9,6 +9,7 @@ const ON_SERVERS = [
   'test/postgres/**/*.test.ts',
   'test/nats/**/*.test.ts',
   'test/s3/server/**/*.test.ts',
+  'test/s3/simulated/**/*.test.ts',
 ]
 /** In a real browser. */
 const BROWSER = ['test/dashboard/**/*.test.ts']
@@ -16,7 +17,10 @@ const BROWSER = ['test/dashboard/**/*.test.ts']
 const CRASH = ['test/crash/**/*.test.ts', 'test/slow/**/*.test.ts', 'test/kv/faults.test.ts']
 /** Where milliseconds decide: leases that must hold or end in time, rates, shares of the machine, CPU at rest. */
 const TIMED = [
+  'test/crash/batch.test.ts',
+  'test/crash/busy-claim.test.ts',
   'test/crash/event-loop.test.ts',
+  'test/crash/isolate.test.ts',
   'test/crash/kill.test.ts',
   'test/crash/producers.test.ts',
   'test/crash/races.test.ts',
@@ -26,7 +30,13 @@ const TIMED = [
   'test/slow/many.test.ts',
 ]
 /** Through the doors: the programs as a user runs them, from dist. */
-const DOORS = ['test/cli/**/*.test.ts', 'test/http/python.test.ts', 'test/examples.test.ts', 'test/bench.test.ts']
+const DOORS = [
+  'test/cli/**/*.test.ts',
+  'test/http/python.test.ts',
+  'test/examples.test.ts',
+  'test/json-file-store.test.ts',
+  'test/bench.test.ts',
+]
 
 /**
  * quick: core, memory, SQLite; neither other processes nor servers. doors: the command line, the examples, the benchmark.
@@ -65,7 +75,7 @@ export default defineConfig({
       {
         test: {
           name: 'servers',
-          include: ['test/stores.test.ts', 'test/payloads.test.ts', ...ON_SERVERS],
+          include: ['test/stores.test.ts', 'test/payloads.test.ts', 'test/instants.test.ts', ...ON_SERVERS],
           globalSetup: ['test/servers/global-setup.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,

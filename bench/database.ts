@@ -16,7 +16,7 @@ export const onServer = async <T>(url: string, use: (client: pg.Client) => Promi
   }
 }
 
-/** After a checkpoint: so none falls into the run, where the pages written anew after it would count as this system's. */
+/** After a checkpoint, so that none occurs during the run, where its full-page writes would count against this system. */
 export const createDatabase = async (server: string, name: string, template = 'template1'): Promise<Database> => {
   await onServer(server, async (client) => {
     await client.query('checkpoint')

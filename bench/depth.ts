@@ -1,4 +1,4 @@
-/** How fast claims are when a great many tasks stand in their way, against few. */
+/** Measures claims with very many other tasks, compared with few. */
 import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -14,17 +14,17 @@ import type { Field } from './systems.ts'
 const HELP = `Measures how fast the first claims are with a great many tasks in the way, against 10,000 pending.
 
   npm run bench:depth                build first, some minutes
-  node bench/depth.ts [options]      with the dist that is there
+  node bench/depth.ts [options]      uses the existing dist
 
-  --store NAME     sqlite, postgres (with a server of its own, removed after), or all (the default)
+  --store NAME     sqlite, postgres (starts a temporary server), or all (the default)
   --deep N         tasks in the way (default 1000000); a tenth of it of higher priority in their scenarios
   --claims N       how many claims are timed (default 5000)
   --runs N         runs of each scenario, taking turns; the median counts (default 3)
-  --only NAME      only this scenario beside the baseline; may be repeated
+  --only NAME      only this scenario and the baseline; may be repeated
                    (deep, other-type, far-future, expired)
-  --explain FILE   also write how PostgreSQL carries out the claim in each scenario
+  --explain FILE   also write how PostgreSQL executes the claim in each scenario
   --json           everything measured, as JSON
-  --help           this
+  --help           print this help
 
 Example:
   node bench/depth.ts --store postgres --deep 200000 --only expired --explain plans.txt

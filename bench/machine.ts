@@ -1,4 +1,4 @@
-/** What the figures were measured on, and who else was using it meanwhile. */
+/** The machine of the measurement, and its load from other processes. */
 import { availableParallelism, cpus, totalmem } from 'node:os'
 
 export type MachineFacts = Readonly<Record<string, string | number>>
@@ -22,7 +22,7 @@ const processorTimes = (): { readonly busy: number; readonly all: number } => {
   return { busy, all: busy + idle }
 }
 
-/** How much of the machine others took while ours ran: a benchmark on a busy machine should say so. */
+/** How much of the machine other processes used: a benchmark on a busy machine should say so. */
 export class Others {
   readonly #start = processorTimes()
   #oursMs = 0

@@ -10,16 +10,16 @@ import { writeMeasured } from './docs.ts'
 import { fieldsOf, runCommand, wholeNumber } from './options.ts'
 import { installPeers } from './peers.ts'
 
-const HELP = `Measures Holdfast and other queues as they are deployed: producer, workers and server in processes of their own, several
+const HELP = `Measures Holdfast and other queues as they are deployed: producer, workers and server in separate processes, several
 task types and queues. One type in one process is bench/single.ts.
 
   npm run bench                      everything (build first; about two hours)
   npm run bench -- --quick           every cell, shortened: under five minutes
-  node bench/main.ts [options]       with the dist that is there
+  node bench/main.ts [options]       uses the existing dist
 
-  --quick          one run, fewer tasks, shorter loads, fewer peers; the output says what was left out
-  --store NAME     sqlite, postgres (with a server of its own, removed after; also BullMQ), or all (the default)
-  --only NAME      only cells whose name begins so; may be repeated
+  --quick          one run, fewer tasks, shorter loads, fewer peers; the output says what was skipped
+  --store NAME     sqlite, postgres (starts a temporary server; also BullMQ), or all (the default)
+  --only NAME      only cells whose name begins with this; may be repeated
                    (${namesOf()})
   --systems NAME   only this system, in every cell that it can do; may be repeated
                    (${SYSTEMS.map(({ name }) => name).join('; ')})
@@ -32,7 +32,7 @@ task types and queues. One type in one process is bench/single.ts.
   --no-peers       without the systems of bench/peers, which are installed on the first run otherwise
   --json           everything measured, as JSON
   --update-docs    also write the tables into docs/benchmarks.md
-  --help           this
+  --help           print this help
 
 Example:
   node bench/main.ts --store postgres --only drain/10-types --only mix --tasks 20000 --runs 3

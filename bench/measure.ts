@@ -1,4 +1,4 @@
-/** Runs everything, each system in a process of its own, the systems taking turns, and takes the medians. */
+/** Runs everything, each system in a separate process, the systems taking turns, and computes medians. */
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { type MachineFacts, machineFacts, Others } from './machine.ts'
@@ -32,9 +32,9 @@ export interface CostRow {
 export interface Report {
   readonly field: Field
   readonly machine: MachineFacts
-  /** How much of the machine other processes took meanwhile, in percent. */
+  /** How much of the machine other processes used, in percent. */
   readonly othersPercent: number
-  /** The servers, and who could not take part. */
+  /** The servers, and the systems that could not take part. */
   readonly notes: readonly string[]
   readonly command: string
   readonly tasks: number

@@ -1,4 +1,4 @@
-/** The one in the middle: a run that something else disturbed does not move it. */
+/** The median: a single disturbed run does not change it. */
 export const medianOf = (values: readonly number[]): number => {
   const sorted = [...values].sort((a, b) => a - b)
   const half = sorted.length >> 1

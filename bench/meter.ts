@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import pg from 'pg'
 import type { Server } from './servers.ts'
 
-/** Since some moment of its own: only differences mean anything. Null: cannot be known here. */
+/** Since an arbitrary start: only differences are meaningful. Null if unknown here. */
 export interface Reading {
   readonly walBytes: number | null
   readonly cpuSeconds: number | null

@@ -15,7 +15,7 @@ Then runs no-op tasks through a worker, without viewers and with 5, taking turns
 
   node bench/million.ts [options]
 
-  --store NAME   sqlite, postgres (with a server of its own, removed after), or all (the default)
+  --store NAME   sqlite, postgres (starts a temporary server), or all (the default)
   --tasks N      tasks in the store (default 1000000)
   --times N      how often each page is asked for (default 50)
   --drain N      no-op tasks in one drain (default 300000)

@@ -1,4 +1,4 @@
-/** How fast tasks go through NATS JetStream, with a server's default sync and with every write on the disk; and what waiting tasks cost. */
+/** Measures tasks on NATS JetStream, with the server's default sync and with every write synced, and the cost of waiting tasks. */
 import { parseArgs } from 'node:util'
 import { type Client, connect, type SubmitOptions, silentLogger } from '../src/index.ts'
 import { type NatsServer, startNats } from '../test/servers/nats.ts'
@@ -6,16 +6,16 @@ import { machineFacts, Others } from './machine.ts'
 import { medianOf } from './median.ts'
 import { processMeter } from './meter.ts'
 
-const HELP = `Measures tasks per second on a nats-server of its own, removed after.
+const HELP = `Measures tasks per second on a temporary nats-server.
 
   node bench/nats.ts [options]
 
   --tasks N          from submit to completed, in batches of 1,000 (default 10000; a tenth with sync_interval: always)
   --waiting N        pending while the first ones are run (default 200000)
-  --few N            against so many pending; three quarters of them are run and timed (default 2000)
-  --far N            of the far future, beside the few (default 5000)
+  --few N            compare with this many pending; three quarters of them are run and timed (default 2000)
+  --far N            of the far future, in addition to the few (default 5000)
   --concurrency N    of the one worker (default 200)
-  --rounds N         of everything, taking turns; medians are told (default 5)
+  --rounds N         of everything, taking turns; prints medians (default 5)
   --json             as JSON
 `
 
@@ -49,7 +49,7 @@ const submit = async (client: Client, count: number, options: SubmitOptions = {}
   }
 }
 
-/** A worker that has begun, when it will have run so many, and how many more it has run when it has stopped. */
+/** A running worker: resolves when it has run this many tasks, and returns how many more it ran before it stopped. */
 const work = (client: Client, count: number) => {
   const enough = Promise.withResolvers<void>()
   let left = count
@@ -68,12 +68,12 @@ const perSecond = (count: number, since: number): number => (count * 1_000) / (p
 
 interface Through {
   readonly perSecond: number
-  /** CPU of a task, in microseconds: of this process and of the server (Linux only). */
+  /** CPU per task, in microseconds: of this process and of the server (Linux only). */
   readonly own: number
   readonly servers: number | null
 }
 
-/** From the first submit until the last end is written; who works has a client of its own, as in another process. */
+/** From the first submit until the last outcome is written; the worker has its own client, as in another process. */
 const submitToComplete = async ({ url, pid }: NatsServer, bucket: string, count: number): Promise<Through> => {
   await using producer = await open(`${url}/${bucket}`)
   await using consumer = await open(`${url}/${bucket}`)
@@ -163,7 +163,7 @@ const spread = (figures: readonly number[]): string =>
 const throughOf = (figures: readonly Through[]): string => {
   const own = medianOf(figures.map((figure) => figure.own)).toFixed(0)
   const servers = medianOf(figures.map((figure) => figure.servers ?? Number.NaN)).toFixed(0)
-  return `${spread(figures.map((figure) => figure.perSecond))}; CPU of a task ${own} µs and ${servers} µs of the server`
+  return `${spread(figures.map((figure) => figure.perSecond))}; CPU per task ${own} µs and ${servers} µs of the server`
 }
 
 const main = async (): Promise<void> => {
@@ -184,7 +184,7 @@ const main = async (): Promise<void> => {
   ]
   console.log(`nats-server ${measured.server}, medians of ${rounds.length} rounds (least to most)\n`)
   for (const [what, figure] of lines) console.log(`  ${what.padEnd(46)} ${figure}`)
-  console.log(`\nother processes took ${measured.machine.othersPercent} % of the machine meanwhile`)
+  console.log(`\nother processes used ${measured.machine.othersPercent} % of the machine during the run`)
 }
 
 await main()

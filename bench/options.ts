@@ -1,4 +1,4 @@
-/** What the commands of the benchmark share: how options are read, and how a failure is reported. */
+/** Shared by the benchmark commands: parses options and reports failures. */
 import type { Field } from './systems.ts'
 
 const FIELDS: readonly Field[] = ['sqlite', 'postgres']
@@ -16,7 +16,7 @@ export const wholeNumber = (text: string, option: string): number => {
   throw new Error(`${option} must be a whole number from 1, not '${text}'`)
 }
 
-/** A message without a stack: what goes wrong here is for the person who typed the command. */
+/** Prints a message without a stack: these errors are for the person who typed the command. */
 export const runCommand = async (main: () => Promise<void>): Promise<void> => {
   try {
     await main()

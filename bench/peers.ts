@@ -1,4 +1,4 @@
-/** The peers are a package of their own, installed on the first run of the benchmark: users and tests never see them. */
+/** The peers are a separate package, installed on the first run of the benchmark: users and tests never install them. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { delimiter, dirname } from 'node:path'
@@ -13,7 +13,7 @@ interface Package {
 
 const read = (file: string): Package => JSON.parse(readFileSync(new URL(file, FOLDER), 'utf8')) as Package
 
-/** Those of an older checkout are installed anew. */
+/** Reinstalled after the versions change. */
 const areThere = (): boolean =>
   Object.entries(read('package.json').dependencies).every(([name, version]) => {
     const file = `node_modules/${name}/package.json`
@@ -25,13 +25,13 @@ export const peerVersions = (names: readonly string[]): string[] => {
   const versions = Object.entries(read('package.json').dependencies)
     .filter(([name]) => names.includes(name))
     .map(([name, version]) => `${name} ${version}`)
-  return versions.length === 0 ? [] : [`Beside ${versions.join(', ')}.`]
+  return versions.length === 0 ? [] : [`Compared with ${versions.join(', ')}.`]
 }
 
 export const installPeers = (): void => {
   if (areThere()) return
   console.error('installing the peers into bench/peers (once; --no-peers does without them) …')
-  // With this very Node first: a peer's binary must fit the Node that runs it.
+  // This Node first on the PATH: a peer's binary must match the Node that runs it.
   const PATH = `${dirname(process.execPath)}${delimiter}${process.env['PATH'] ?? ''}`
   const { status } = spawnSync('npm', ['ci'], {
     cwd: fileURLToPath(FOLDER),

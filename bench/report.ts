@@ -44,7 +44,7 @@ const tablesOf = ({ systems, rows, costs, ratios }: Report): readonly Section[] 
 const factsOf = ({ field, machine, othersPercent, notes, tasks, runs, command }: Report): readonly string[] => [
   machineLine(machine, othersPercent, field === 'sqlite'),
   ...notes,
-  `${tasks.toLocaleString('en')} tasks, medians of ${runs} ${runs === 1 ? 'run' : 'runs'}, each system in a process of its own, taking turns.`,
+  `${tasks.toLocaleString('en')} tasks, medians of ${runs} ${runs === 1 ? 'run' : 'runs'}, each system in a separate process, taking turns.`,
   `Again: ${command}`,
 ]
 

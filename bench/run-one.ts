@@ -1,4 +1,4 @@
-/** One system, one workload, one process of its own: so CPU and memory are its own too. Prints one line of JSON. */
+/** One system and one workload in a separate process, so that CPU and memory are its own. Prints one line of JSON. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** What tasks cost on S3: requests of each kind, dollars at AWS's prices, and tasks a second. On a server of its own, or on yours. */
+/** What tasks cost on S3: requests of each kind, dollars at AWS's prices, and tasks a second. On a temporary server, or on yours. */
 import { randomUUID } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { costText, Meter } from '../src/cli/bench/cost.ts'
@@ -12,7 +12,7 @@ const HELP = `Submits tasks to a queue in a bucket, runs them, and counts the re
 
   --tasks N          default 1000
   --concurrency N    of the one worker (default 100)
-  --rounds N         the best of them is told, too (default 3)
+  --rounds N         the best is also printed (default 3)
   --url s3://…       your own bucket instead, with credentials as the AWS SDK finds them
   --json             as JSON
 `

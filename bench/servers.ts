@@ -9,21 +9,21 @@ import { createDatabase, onServer } from './database.ts'
 
 export type Environment = Readonly<Record<string, string>>
 
-/** What a system needs to be there; null: nothing. */
+/** The server that a system needs; null if none. */
 export type Server = 'postgres' | 'redis' | null
 
-/** Who takes part, as far as the servers have to know. */
+/** The systems, as far as the servers need to know. */
 interface Participant {
   readonly name: string
   readonly server: Server
 }
 
 export interface Servers {
-  /** Lets a system use them: a database of its own is there while `use` runs, which is told how a process finds it all. */
+  /** Gives a system its own database while `use` runs, with the environment for its processes. */
   lend<T>(participant: Participant, use: (env: Environment) => Promise<T>): Promise<T>
   /** Version and settings, for the report. */
   readonly facts: readonly string[]
-  /** Whoever needs a server that could not be had. */
+  /** Systems whose server is not available. */
   readonly missing: readonly string[]
   stop(): Promise<void>
 }
@@ -50,8 +50,8 @@ export const startServers = async (participants: readonly Participant[]): Promis
 const WAL_MEGABYTES = 768
 
 /**
- * As it comes (fsync on, 128 MB of buffers), but as a server that has run for a while: a new one makes each file of its log when it is first
- * needed, and all commits wait for that, 200 ms at a time.
+ * Default settings (fsync on, 128 MB of buffers), but like a server that has run for a while: a new one creates each log file when
+ * it is first needed, and all commits wait for that, 200 ms at a time.
  */
 const postgresServer = async (): Promise<Servers> => {
   const server = await startPostgres({ settings: { min_wal_size: `${WAL_MEGABYTES}MB` } })

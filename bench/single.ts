@@ -1,4 +1,4 @@
-/** One task type, submitted and run by one process: several systems, side by side in one run. Prints each one's figures and the ratios. */
+/** One task type, submitted and run by one process: several systems in one run. Prints the figures and the ratios. */
 import { parseArgs } from 'node:util'
 import { writeMeasured } from './docs.ts'
 import { measure, type Report } from './measure.ts'
@@ -8,21 +8,21 @@ import { asMarkdown, asText } from './report.ts'
 import { ENTRANTS, type Field } from './systems.ts'
 import { WORKLOADS, type Workload } from './workloads.ts'
 
-const HELP = `Measures Holdfast beside other queues and a bare loop over SQLite with one task type in one process, and prints the ratios.
+const HELP = `Measures Holdfast, other queues and a bare loop over SQLite with one task type in one process, and prints the ratios.
 The benchmark with several types, processes and queues is bench/main.ts.
 
   npm run bench:single               everything (build first, some minutes)
-  node bench/single.ts [options]     with the dist that is there
+  node bench/single.ts [options]     uses the existing dist
 
-  --store NAME     sqlite, postgres (with a server of its own, removed after), or all (the default)
+  --store NAME     sqlite, postgres (starts a temporary server), or all (the default)
   --tasks N        tasks per workload (default 50000)
   --runs N         runs of each, of which the median counts (default 3 on SQLite, 5 on PostgreSQL)
-  --only NAME      only workloads whose name begins so; may be repeated
+  --only NAME      only workloads whose name begins with this; may be repeated
                    (${WORKLOADS.map(({ name }) => name).join(', ')})
   --no-peers       without the systems of bench/peers, which are installed on the first run otherwise
   --json           everything measured, as JSON: a list with a report for each store
   --update-docs    also write the tables into docs/benchmarks.md
-  --help           this
+  --help           print this help
 
 Example:
   node bench/single.ts --store sqlite --only drain --tasks 20000 --runs 5

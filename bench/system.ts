@@ -1,6 +1,6 @@
 /** What a system must be able to do to take part in the benchmark. One file in systems/ each. */
 
-/** What a task costs depends on what is kept of it: a ratio without this line means nothing. */
+/** What a system keeps of a task. A ratio is meaningless without it. */
 export interface Keeps {
   readonly durability: string
   readonly lease: string
@@ -8,7 +8,7 @@ export interface Keeps {
   readonly rows: string
 }
 
-/** Where a system may keep its tasks: nothing is there yet, and everything is removed after. */
+/** Where a system may keep its tasks: empty at the start, removed afterwards. */
 export interface Place {
   /** An empty folder. */
   readonly dir: string
@@ -33,13 +33,13 @@ export interface System {
   insertBatch(count: number, perCall: number): Promise<Timed>
   /** Resolves when the one task is stored. */
   insertOne(): Promise<void>
-  /** Whether callers can wait for their inserts side by side. A synchronous library has one caller, whatever the host does. */
+  /** Whether callers can wait for their inserts concurrently. A synchronous library has only one caller. */
   readonly hasConcurrentCallers: boolean
   /** Runs what was inserted, `count` tasks, through a worker whose handler does nothing. */
   drain?(count: number, concurrency: number): Promise<Timed>
   /** For each of `count` submits to an idle worker: milliseconds from before the call to the handler's start. */
   latency?(count: number): Promise<number[]>
-  /** A worker that finds nothing to do for this long. */
+  /** Runs an idle worker for this long. */
   idle?(ms: number): Promise<Timed>
   close(): Promise<void>
 }
@@ -50,7 +50,7 @@ export interface Timed {
   readonly cpuSeconds: number
 }
 
-/** The work alone: what is got ready before and tidied up after does not count. */
+/** Only the work itself, without preparation and clean-up. */
 export const timed = async (work: () => unknown): Promise<Timed> => {
   const cpu = process.cpuUsage()
   const start = performance.now()
@@ -68,5 +68,5 @@ export const payload = (n: number): unknown => ({
   locale: 'en-GB',
 })
 
-/** Idle means idle: a short pause of random length between submits, so that none of them meets the last one's tail or the beat of a poll. */
+/** A short random pause between submits, so that the worker is idle and submits do not synchronise with a poll. */
 export const idleGap = (): Promise<void> => new Promise((done) => setTimeout(done, 2 + Math.random() * 4))

@@ -1,4 +1,4 @@
-/** Who takes part. A new system is a file in systems/ and a line here. */
+/** The systems of the benchmark. A new one is a file in systems/ and a line here. */
 import type { Server } from './servers.ts'
 import type { System } from './system.ts'
 import { bullMq } from './systems/bullmq.ts'

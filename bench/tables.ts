@@ -23,7 +23,7 @@ export const shown = (value: number | undefined, unit: string): string => {
 
 export const machineLine = (machine: MachineFacts, othersPercent: number, withSqlite: boolean): string =>
   `${machine['processor']}, ${machine['cores']} cores, ${machine['memoryGigabytes']} GB, ${machine['platform']}; ` +
-  `Node ${machine['node']}${withSqlite ? `, SQLite ${machine['sqlite']}` : ''}; other processes took ${othersPercent} % of it meanwhile.`
+  `Node ${machine['node']}${withSqlite ? `, SQLite ${machine['sqlite']}` : ''}; other processes used ${othersPercent} % of it during the run.`
 
 export const inText = (sections: readonly Section[], facts: readonly string[]): string =>
   [...sections.map(({ title, table }) => `${title}\n\n${aligned(table)}\n`), ...facts].join('\n')

@@ -1,4 +1,4 @@
-/** Which figures are compared with which, and what Holdfast wants of them. */
+/** Which figures are compared with which, and the targets of Holdfast. */
 import type { Row } from './measure.ts'
 import { medianRatio } from './median.ts'
 import type { Entrant, Field } from './systems.ts'

@@ -1,4 +1,4 @@
-/** Driving a task yourself: claim, renew, complete, with a fence for your own writes. Run it: node examples/by-hand.ts */
+/** Claims, renews and completes a task by hand, with a fence for your own writes. Run it: node examples/by-hand.ts */
 import { connect } from 'holdfast'
 
 await using holdfast = await connect(process.argv[2] ?? 'sqlite:./holdfast.db')

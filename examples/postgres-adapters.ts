@@ -1,6 +1,6 @@
 /**
- * submit(…, { tx }) needs only `query(text, values)`, which a client of `pg` has. For others, a few lines:
- * each takes the transaction that the library hands to your function, and gives what Holdfast asks for.
+ * submit(…, { tx }) needs only `query(text, values)`, which a `pg` client has. Other libraries need a few lines:
+ * each adapter takes the transaction that the library passes to your function, and returns what Holdfast needs.
  *
  *   await db.transaction(async (tx) => {                                    // drizzle-orm/node-postgres
  *     await tx.insert(orders).values({ total: 42 })
@@ -28,14 +28,14 @@ export const fromKysely = <Query>(
   query: async (text, values) => ({ rows: (await trx.executeQuery(CompiledQuery.raw(text, values))).rows as object[] }),
 })
 
-/** The client that `prisma.$transaction(async (tx) => …)` hands to you. */
+/** The client that `prisma.$transaction(async (tx) => …)` passes to you. */
 export const fromPrisma = (tx: {
   $queryRawUnsafe(text: string, ...values: unknown[]): Promise<unknown>
 }): QueryFunction => ({
   query: async (text, values) => ({ rows: (await tx.$queryRawUnsafe(text, ...values)) as object[] }),
 })
 
-/** `tx` and `sql` of drizzle: its statements are made of pieces, so the text is taken apart at $1, $2, … */
+/** `tx` and `sql` of drizzle: its statements consist of pieces, so the text is split at $1, $2, … */
 export const fromDrizzle = <Piece>(
   tx: { execute(statement: Piece): Promise<{ rows: unknown[] }> },
   sql: { raw(text: string): Piece; param(value: unknown): unknown; join(pieces: never[], separator: Piece): Piece },

@@ -1,4 +1,4 @@
-/** Submit a task, run it, read its result: the whole of Holdfast in one file. Run it: node examples/quick-start.ts */
+/** Submits a task, runs it and reads its result in one file. Run it: node examples/quick-start.ts */
 import { connect, defineTask, PermanentError, RescheduleError } from 'holdfast'
 import { z } from 'zod'
 
@@ -9,7 +9,7 @@ export const sendReminder = defineTask('send_reminder', {
   timeout: '30s',
 })
 
-/** Stands for a mail service that is busy the first time. */
+/** Simulates a mail service that is busy the first time. */
 let calls = 0
 const callMailService = async (userId: string, fence: number): Promise<Response> => {
   if (userId === 'nobody') return new Response(null, { status: 404 })

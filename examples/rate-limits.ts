@@ -1,4 +1,4 @@
-/** Reactive rate limits: a handler that meets one sleeps durably and frees its slot. Run it: node examples/rate-limits.ts */
+/** Reactive rate limits: a handler that hits one sleeps durably and frees its slot. Run it: node examples/rate-limits.ts */
 import { connect, RescheduleError, RetryableError } from 'holdfast'
 
 await using holdfast = await connect(process.argv[2] ?? 'memory:')
@@ -9,14 +9,14 @@ const breakerIsOpen = (): boolean => failures-- > 0
 
 const worker = holdfast
   .worker({ concurrency: 2 })
-  // The service is known to be down: come back later. Costs no retry; maxReschedules bounds it if you want a bound.
+  // The service is known to be down: try again later. Costs no retry; maxReschedules can limit it.
   .handle('charge', (_input, ctx) => (breakerIsOpen() ? ctx.reschedule('20ms') : { charged: true }))
-  // The service answered badly: a failure, retried with backoff.
+  // The service answered with an error: a failure, retried with backoff.
   .handle('refund', (_input, ctx) => {
     if (ctx.attempt === 1) throw new RetryableError('502 from the bank')
     return { refunded: true }
   })
-  // Outside its hours: sleep until the market opens, and give the task that much longer to live.
+  // Outside market hours: sleep until the market opens, and extend the expiry by the same time.
   .handle('trade', (_input, ctx) => {
     if (ctx.attempt === 1) throw new RescheduleError('10ms', { extendExpiration: '10ms' })
     return { traded: true }

@@ -1,4 +1,4 @@
-/** Handlers under node:test, in no time at all. Run it: node examples/testing-handlers.ts */
+/** Tests handlers with node:test and a fake clock. Run it: node examples/testing-handlers.ts */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connect, type Handler, silentLogger } from 'holdfast'

@@ -4,7 +4,8 @@ import { connect } from 'holdfast'
 
 const file = process.argv[2] ?? './shop.db'
 await using holdfast = await connect(`sqlite:${file}`)
-using db = new DatabaseSync(file)
+// Without a timeout, your own handle fails at once with `database is locked` while Holdfast writes.
+using db = new DatabaseSync(file, { timeout: 5_000 })
 db.exec('create table if not exists orders (id integer primary key, total integer)')
 
 const placeOrder = (total: number): Promise<unknown> => {

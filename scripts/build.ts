@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { renameSync, rmSync } from 'node:fs'
 import { bundle } from './bundle.ts'
+import { allowMissingDrivers } from './optional-types.ts'
 
 const path = (name: string): string => new URL(`../${name}`, import.meta.url).pathname
 const remove = (name: string): void => rmSync(path(name), { recursive: true, force: true })
@@ -11,6 +12,7 @@ const run = (...args: readonly string[]): void => {
 
 remove('dist.new')
 run(path('node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json', '--outDir', 'dist.new')
+allowMissingDrivers(path('dist.new'))
 await bundle(path('dist.new'))
 run(
   path('node_modules/vite/bin/vite.js'),

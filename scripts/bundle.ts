@@ -18,6 +18,7 @@ const published = Object.values(exports).flatMap((one) => (typeof one === 'strin
 const started = [
   'cli/main',
   'cli/demo/worker',
+  'runtime/worker/isolate/child',
   'store/sqlite/examiner',
   ...globSync('store/*/thread.ts', { cwd: `${root}src` }).map((file) => file.slice(0, -3)),
 ]
@@ -32,9 +33,35 @@ const ownPlaces: Plugin = {
   renderChunk(code, { fileName }) {
     const from = (place: string): string => relative(`${fileName}/..`, place).replace(/^(?!\.)/, './')
     return inLines(code, /__placeOf\(["'](.+?)["']\)/g, (_, place) =>
-      place === fileName ? 'import.meta.url' : `new URL('${from(place!)}', import.meta.url).href`,
+      place === fileName ? 'import.meta.url' : placeFrom(from(place!)),
     )
   },
+}
+
+/** Written so that no bundler of an application takes it for a file to copy. In a bundle for CommonJS there is no `import.meta.url`. */
+const placeFrom = (path: string): string => `(import.meta.url && new URL('${path}', \`\${import.meta.url}\`).href)`
+
+const INLINED = 'store/sqlite/inlined-threads.ts'
+
+/** Threads of SQLite as text: a program that is bundled into one file has no other file to start. */
+const inlinedThreads: Plugin = {
+  name: 'inlined-threads',
+  async load(id) {
+    if (relative(`${root}src`, id) !== INLINED) return null
+    const [thread, examiner] = await Promise.all(['thread', 'examiner'].map(textOfThread))
+    return { code: `export const INLINED = ${JSON.stringify({ thread, examiner })}`, moduleType: 'js' }
+  },
+}
+
+const textOfThread = async (name: string): Promise<string> => {
+  const { output } = await build({
+    input: `${root}src/store/sqlite/${name}.ts`,
+    platform: 'node',
+    write: false,
+    logLevel: 'warn',
+    output: { format: 'cjs', codeSplitting: false, minify: true },
+  })
+  return output[0].code
 }
 
 /** No line moves, so the map that was there still holds: `null` says so. */
@@ -48,7 +75,7 @@ export const bundle = async (dir: string): Promise<void> => {
     input: Object.fromEntries([...published, ...started].map((name) => [name, `${root}src/${name}.ts`])),
     platform: 'node',
     external: (id) => !/^[./]/.test(id),
-    plugins: [ownPlaces],
+    plugins: [ownPlaces, inlinedThreads],
     logLevel: 'warn',
     output: { dir, entryFileNames: '[name].js', chunkFileNames: 'chunks/[name]-[hash].js', sourcemap: true },
   })

@@ -1,8 +1,8 @@
 /** Prints into docs/cli.md what the code knows: the help of every verb, and the exit codes. A test fails when it is stale. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import type { Command } from 'commander'
-import { EXIT_CODES, EXIT_MEANINGS } from '../src/cli/exit-codes.ts'
-import { makeProgram } from '../src/cli/program.ts'
+import { EXIT_CODES, EXIT_MEANINGS } from '../src/cli/output/exit-codes.ts'
+import { makeProgram } from '../src/cli/program/program.ts'
 
 const FILE = new URL('../docs/cli.md', import.meta.url)
 const PART = /(<!-- printed: ([^>]+) -->\n)[\s\S]*?(<!-- end -->)/g

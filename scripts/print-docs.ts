@@ -1,6 +1,6 @@
 /** Prints docs/lifecycle.md and docs/errors.md from the code, and parts of docs/cli.md and docs/http.md. `--check` fails when a file is stale. */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { EXIT_CODES } from '../src/cli/exit-codes.ts'
+import { EXIT_CODES } from '../src/cli/output/exit-codes.ts'
 import { CODES } from '../src/core/errors.ts'
 import { MOVES } from '../src/core/machine.ts'
 import { STATUSES, TERMINAL_STATUSES } from '../src/core/task.ts'
@@ -14,47 +14,54 @@ const table = (head: readonly string[], rows: readonly (readonly string[])[]): s
   [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
 
 const MEANING: Readonly<Record<string, string>> = {
-  pending: 'Waits in its queue: ready when `availableAt` has come, scheduled until then.',
+  pending: 'Waits in its queue: scheduled until `availableAt`, then ready.',
   running: 'A worker holds it under a lease.',
   completed: 'The handler returned; `output` is stored.',
-  failed: 'No retries were left, or none was wanted. This is the dead letter; `retry` and `replay` bring it back.',
-  cancelled: 'Somebody cancelled it. Not a failure.',
-  expired: 'It was not claimed before `expiresAt`. Not a failure; only archive and remove lead out.',
+  failed: 'No retries were left, or the error was permanent. This is a dead letter; `retry` and `replay` run it again.',
+  cancelled: 'It was cancelled. Not a failure.',
+  expired: 'It was not claimed before `expiresAt`. Not a failure; it can only be archived or removed.',
   archived: 'Ended, and hidden from default lists.',
 }
 
-const diagram = (): string => {
-  const lines = Object.entries(MOVES).flatMap(([name, { from, to }]) =>
-    (from.length === 0 ? ['[*]'] : from).flatMap((start) =>
-      name === 'unarchive' ? [] : to.map((end) => `  ${start} --> ${end}: ${name}`),
-    ),
-  )
-  return [
+/** One row for each status that a move leaves. */
+const ways = Object.entries(MOVES).flatMap(([name, { ways, what }]): readonly Way[] =>
+  name === 'submit'
+    ? [{ name, from: null, to: ['pending'], what }]
+    : Object.entries(ways).map(([from, to]) => ({ name, from, to: to as readonly string[], what })),
+)
+
+interface Way {
+  readonly name: string
+  readonly from: string | null
+  readonly to: readonly string[]
+  readonly what: string
+}
+
+const diagram = (): string =>
+  [
     '```mermaid',
     'stateDiagram-v2',
     '  direction LR',
-    ...lines,
-    '  archived --> completed: unarchive (to where it came from)',
+    ...ways.flatMap(({ name, from, to }) => to.map((end) => `  ${from ?? '[*]'} --> ${end}: ${name}`)),
     '```',
   ].join('\n')
-}
 
 const lifecycle = (): string => `${NOTE}
 
 # The life of a task
 
-A task has one of seven stored statuses. Everything else that people ask for (ready, scheduled, retrying, dead) is a view,
-computed from the record and the time, so nothing has to be moved when a clock passes.
+A task has one of seven stored statuses. Other states (ready, scheduled, retrying, dead) are views, computed from the record and the
+time, so nothing has to be written when a task becomes due.
 
 ${table(
   ['status', 'ended?', 'meaning'],
   STATUSES.map((status) => [`\`${status}\``, TERMINAL_STATUSES.includes(status) ? 'yes' : 'no', MEANING[status]!]),
 )}
 
-| view | is |
+| view | meaning |
 | --- | --- |
-| \`ready\` | pending, and \`availableAt\` has come |
-| \`scheduled\` | pending, and \`availableAt\` is still to come |
+| \`ready\` | pending, and \`availableAt\` has passed |
+| \`scheduled\` | pending, and \`availableAt\` is in the future |
 | \`retrying\` | scheduled, with \`retryCount\` over 0 |
 | \`dead\` | failed |
 
@@ -64,20 +71,22 @@ Also accepted as filters: ${Object.entries(VIEW_ALIASES)
 
 ## Moves
 
-Every move adds 1 to \`revision\`, leaves one entry in the history, and is written only if the revision is still the one it
-was decided on. A heartbeat is not a move: it writes the lease's end and the progress, and leaves the revision.
+Every move adds 1 to \`revision\`, adds one entry to the history, and is written only if the revision is still the one on which it
+was decided. A heartbeat is not a move: it writes the end of the lease and the progress, and does not change the revision.
 
 ${table(
-  ['move', 'from', 'to', 'what it does'],
-  Object.entries(MOVES).map(([name, { from, to, what }]) => [
+  ['move', 'from → to', 'what it does'],
+  Object.entries(MOVES).map(([name, { what }]) => [
     `\`${name}\``,
-    from.join(', ') || '(none)',
-    to.join(', '),
+    ways
+      .filter((way) => way.name === name)
+      .map(({ from, to }) => `${from ?? '(none)'} → ${to.join(', ')}`)
+      .join('<br>'),
     what,
   ]),
 )}
 
-Removing is not a move: a task that has ended is simply gone.
+Removing is not a move: the record of an ended task is deleted.
 
 ${diagram()}
 `
@@ -86,11 +95,11 @@ const errors = (): string => `${NOTE}
 
 # Errors
 
-Holdfast throws one class, \`HoldfastError\`. Branch on \`code\`, never on \`message\`; \`details\` has the facts. What a handler
-throws is not an error of Holdfast: it is stored on the task as \`lastError\`.
+Holdfast throws one class, \`HoldfastError\`. Branch on \`code\`, never on \`message\`; \`details\` has the facts. An error
+that a handler throws is not a Holdfast error: it is stored on the task as \`lastError\`.
 
 ${table(
-  ['code', 'means', 'what to do', 'exit code'],
+  ['code', 'meaning', 'what to do', 'exit code'],
   Object.entries(CODES).map(([code, { text, fix }]) => [
     `\`${code}\``,
     text,

@@ -1,6 +1,6 @@
 /** Prints into docs/http.md what the code knows: the routes with their rights, and the status of every code. */
 import { ROUTES } from '../src/http/routes.ts'
-import { DOOR_CODES, STATUSES } from '../src/http/statuses.ts'
+import { HTTP_CODES, STATUSES } from '../src/http/wire/statuses.ts'
 
 const PART = /(<!-- printed: ([^>]+) -->\n)[\s\S]*?(<!-- end -->)/g
 
@@ -18,15 +18,15 @@ const statuses = (): string => {
   const library = [...byStatus]
     .sort(([a], [b]) => a - b)
     .map(([status, codes]) => [String(status), codes.map(([code]) => `\`${code}\``).join(', ')])
-  const door = Object.entries(DOOR_CODES).map(([code, { status, text, fix }]) => [
+  const own = Object.entries(HTTP_CODES).map(([code, { status, text, fix }]) => [
     `\`${code}\``,
     String(status),
     text,
     fix,
   ])
-  return `${table(['status', 'codes of the library'], library)}\n\nThe door has codes of its own:\n\n${table(
-    ['code', 'status', 'means', 'what to do'],
-    door,
+  return `${table(['status', 'library codes'], library)}\n\nThe HTTP handler adds codes of its own:\n\n${table(
+    ['code', 'status', 'meaning', 'what to do'],
+    own,
   )}`
 }
 

@@ -1,15 +1,20 @@
 /** From an address to a client. The only file that knows the stores by name. */
 import { hostname } from 'node:os'
 import { HoldfastError } from './core/errors.ts'
+import { unsupportedNode } from './core/node-version.ts'
+import { checkOptionNames } from './core/option-names.ts'
 import { MAX_PAYLOAD } from './core/payload.ts'
-import { checkInteger } from './core/submission.ts'
+import { refuseUnknownSettings, settingsIn } from './core/settings.ts'
+import { checkDefaults, checkInteger, type SubmitOptions } from './core/submission.ts'
 import { Client } from './runtime/client.ts'
 import { type Clock, type Random, systemClock, systemRandom } from './runtime/clock.ts'
+import { Contact, watched } from './runtime/contact.ts'
 import { Events } from './runtime/events.ts'
+import { HeldLeases } from './runtime/held-leases.ts'
 import { type Logger, stderrLogger } from './runtime/logger.ts'
-import type { RetentionOptions } from './runtime/retention.ts'
+import { findTracing } from './runtime/observe/tracing.ts'
 import { StoreTime } from './runtime/store-time.ts'
-import { findTracing } from './runtime/tracing.ts'
+import type { RetentionOptions } from './runtime/tasks/retention.ts'
 import type { Store } from './store/store.ts'
 
 type PostgresOptions = import('./store/postgres/store.ts').PostgresOptions
@@ -23,6 +28,8 @@ export interface ConnectOptions {
   readonly name?: string
   /** Largest input or output, in bytes. Default 1 MiB. */
   readonly maxPayload?: number
+  /** For every task that this client submits; a definition's own options, and those of a call, come before them. */
+  readonly defaults?: ConnectDefaults
   /** How long ended tasks are kept, by status. Default: for ever. */
   readonly retention?: RetentionOptions
   /** For postgres:// addresses. */
@@ -37,44 +44,114 @@ export interface ConnectOptions {
   readonly random?: Random
 }
 
+const OPTIONS: ReadonlySet<string> = new Set<keyof ConnectOptions>([
+  'create',
+  'name',
+  'maxPayload',
+  'defaults',
+  'retention',
+  'postgres',
+  's3',
+  'nats',
+  'logger',
+  'clock',
+  'random',
+])
+
+/** What every task of a client may have in common. Where it goes and when is the caller's to say. */
+export type ConnectDefaults = Pick<
+  SubmitOptions,
+  'maxRetries' | 'maxAttempts' | 'maxReschedules' | 'retryPolicy' | 'timeout' | 'ttl' | 'priority'
+>
+
+const DEFAULTS: ReadonlySet<string> = new Set<keyof ConnectDefaults>([
+  'maxRetries',
+  'maxAttempts',
+  'maxReschedules',
+  'retryPolicy',
+  'timeout',
+  'ttl',
+  'priority',
+])
+
 export const DEFAULT_ADDRESS = 'sqlite:./holdfast.db'
 
-/** `sqlite:./file.db`, `postgres://…`, `s3://bucket/prefix`, `nats://host/bucket`, `memory:`, or a Store of your own. The address may also come from HOLDFAST_URL. */
-export const connect = async (
-  address: string | Store = process.env['HOLDFAST_URL'] || DEFAULT_ADDRESS,
-  options: ConnectOptions = {},
-): Promise<Client> => {
+/**
+ * `sqlite:./file.db`, `postgres://…`, `s3://bucket/prefix`, `nats://host/bucket`, `memory:`, or a Store of your own. Without
+ * arguments: HOLDFAST_URL, or a file in the current folder. An address that is undefined or empty is refused: it is
+ * a variable that was never set, and its tasks would go to a file that no worker reads.
+ */
+export function connect(): Promise<Client>
+export function connect(address: string | Store, options?: ConnectOptions): Promise<Client>
+export async function connect(...given: [address?: string | Store, options?: ConnectOptions]): Promise<Client> {
+  const [address, options = {}] = given.length === 0 ? [process.env['HOLDFAST_URL'] || DEFAULT_ADDRESS] : given
+  if (address === undefined || address === null || address === '')
+    throw new HoldfastError(
+      'INVALID_OPTION',
+      `the address is ${address === '' ? 'empty' : address}: is its environment variable set? connect() without arguments uses HOLDFAST_URL, or ${DEFAULT_ADDRESS}`,
+      { field: 'url' },
+    )
+  checkOptionNames(options, OPTIONS, 'connect')
+  const unsupported = unsupportedNode(process.versions.node)
+  const defaults = options.defaults ?? {}
+  checkDefaults(defaults, DEFAULTS, 'defaults')
   const { clock = systemClock, random = systemRandom, logger = stderrLogger } = options
+  if (unsupported !== null) logger.warn(unsupported)
   const maxPayload = checkInteger(options.maxPayload ?? MAX_PAYLOAD, 'maxPayload', 1, 1_073_741_824)
-  const store = typeof address === 'string' ? await openStore(address, options, logger, clock) : address
+  const opened = typeof address === 'string' ? await openStore(address, options, logger, clock) : address
+  const contact = new Contact(clock, opened.leaseTtl)
+  const store = watched(opened, contact)
   const time = new StoreTime(store, clock)
   await time.anchor()
   const name = options.name ?? `${hostname()}/${process.pid}`
   return new Client(
-    { store, clock, random, time, events: new Events(logger), logger, name, maxPayload, tracing: await findTracing() },
+    {
+      store,
+      contact,
+      held: new HeldLeases(),
+      clock,
+      random,
+      time,
+      events: new Events(logger),
+      logger,
+      name,
+      maxPayload,
+      defaults,
+      tracing: await findTracing(),
+    },
     options.retention,
   )
 }
+
+/** Of an address: everything but its secrets. */
+const shown = (address: string): string =>
+  address.replace(/(\/\/[^/@:?]*):[^/@?]*@/, '$1@').replace(/([?&](?:password|secret|token)[^=&]*=)[^&]*/gi, '$1…')
 
 const openStore = async (address: string, options: ConnectOptions, logger: Logger, clock: Clock): Promise<Store> => {
   const [, scheme, rest] = /^([a-z0-9+]+):(.*)$/is.exec(address) ?? []
   switch (scheme?.toLowerCase()) {
     case 'memory': {
+      refuseUnknownSettings(address, settingsIn(rest!), [])
       const { openMemory } = await import('./store/memory/store.ts')
       return openMemory({ wall: () => clock.wall() })
     }
     case 'sqlite':
     case 'file': {
+      // Before anything of SQLite is loaded: a Node that is too old does not have it, or has one that can corrupt the file.
+      const tooOld = unsupportedNode(process.versions.node)
+      if (tooOld !== null) throw new HoldfastError('STORE_UNAVAILABLE', `sqlite: ${tooOld}`, { field: 'url' })
       const { openSqlite } = await import('./store/sqlite/store.ts')
-      const onCreated = (made: string): void => logger.info(`made a new store at ${made}`)
-      return openSqlite(sqlitePath(rest!, address), { create: options.create ?? true, onCreated })
+      const onCreated = (made: string): void => logger.info(`created a store at ${made}`)
+      const onWarning = (message: string): void => logger.warn(message)
+      return openSqlite(sqlitePath(rest!, address), { create: options.create ?? true, onCreated, onWarning })
     }
     case 'postgres':
     case 'postgresql': {
-      const { openPostgres } = await import('./store/postgres/store.ts')
+      const { openPostgres, POSTGRES_OPTIONS } = await import('./store/postgres/store.ts')
+      checkOptionNames(options.postgres ?? {}, POSTGRES_OPTIONS, 'postgres')
       return openPostgres(address, {
         onWarning: (message) => logger.warn(message),
-        onCreated: () => logger.info('made a new store in that database'),
+        onCreated: () => logger.info(`created a store at ${shown(address)}`),
         ...options.postgres,
         create: options.create ?? false,
       })
@@ -82,7 +159,8 @@ const openStore = async (address: string, options: ConnectOptions, logger: Logge
     case 's3': {
       const { openS3 } = await import('./store/s3/store.ts')
       return openS3(address, {
-        onCreated: () => logger.info('made a new store in that bucket'),
+        onWarning: (message) => logger.warn(message),
+        onCreated: () => logger.info(`created a store at ${shown(address)}`),
         ...options.s3,
         create: options.create ?? false,
       })
@@ -92,7 +170,7 @@ const openStore = async (address: string, options: ConnectOptions, logger: Logge
       const { openNats } = await import('./store/nats/store.ts')
       return openNats(address, {
         onWarning: (message) => logger.warn(message),
-        onCreated: () => logger.info('made a new store on that server'),
+        onCreated: () => logger.info(`created a store at ${shown(address)}`),
         ...options.nats,
         create: options.create ?? false,
       })
@@ -108,6 +186,7 @@ const openStore = async (address: string, options: ConnectOptions, logger: Logge
 
 /** `sqlite:./a.db`, `sqlite:/a.db` and `sqlite:///a.db` alike. */
 const sqlitePath = (rest: string, address: string): string => {
+  refuseUnknownSettings(address, settingsIn(rest), [])
   const path = rest.startsWith('//') ? rest.slice(2) : rest
   if (path === '' || path === ':memory:')
     throw new HoldfastError(

@@ -1,15 +1,24 @@
 /** The public API of Holdfast: this file is its table of contents. */
-export { type ConnectOptions, connect, DEFAULT_ADDRESS } from './connect.ts'
+
+export { type ConnectDefaults, type ConnectOptions, connect, DEFAULT_ADDRESS } from './connect.ts'
+export type { AmendOptions } from './core/amend.ts'
 export type { Fact, Finding, Verdict } from './core/diagnosis.ts'
 export { type Duration, type DurationParts, formatDuration, parseDuration } from './core/durations.ts'
+export { errorLine } from './core/error-facts.ts'
 export { CODES, type Code, HoldfastError, isHoldfastError } from './core/errors.ts'
-export { PermanentError, RescheduleError, type RescheduleOptions, RetryableError } from './core/failure.ts'
+export {
+  PermanentError,
+  RescheduleError,
+  type RescheduleOptions,
+  RetryableError,
+  type RetryableOptions,
+} from './core/failure.ts'
 export { type Fingerprint, fingerprintOf } from './core/fingerprint.ts'
 export { formatInstant, formatRelative } from './core/instants.ts'
-export { MOVES, type MoveName } from './core/machine.ts'
+export { MOVES, type MoveName, RUN_ENDS } from './core/machine.ts'
 export type { JsonValue } from './core/payload.ts'
 export type { CatchUp } from './core/recurrence.ts'
-export { DEFAULT_RETRY_POLICY, type RetryPolicyOptions } from './core/retry.ts'
+export { DEFAULT_RETRY_POLICY, RETRY_POLICIES, type RetryPolicyName, type RetryPolicyOptions } from './core/retry.ts'
 export {
   type Overlap,
   Schedule,
@@ -19,9 +28,9 @@ export {
   type ScheduleTiming,
   type SkippedSlot,
 } from './core/schedule.ts'
-export { Task } from './core/snapshot.ts'
 export { type InstantInput, parseInstant, type SubmitOptions } from './core/submission.ts'
 export {
+  type ErrorFacts,
   type HistoryEntry,
   type Holder,
   type Instant,
@@ -31,16 +40,12 @@ export {
   type TaskError,
   TaskStatus,
 } from './core/task.ts'
+export { Task } from './core/task-view.ts'
 export { COUNTED_VIEWS, type CountedView, parseView, VIEW_ALIASES, VIEWS, type View } from './core/views.ts'
-export { type Circumstances, type Reason, reasonOf, skippedBecause } from './core/why.ts'
-export { AbortedError, type AbortReason, type Handler, type TaskContext } from './runtime/attempt.ts'
-export type { BulkOptions, BulkReport } from './runtime/bulk.ts'
-export {
-  type ClaimNextOptions,
-  type ClaimOptions,
-  Client,
-  type SubmitManyItem,
-} from './runtime/client.ts'
+export { ANY_TYPE, type Circumstances, type Reason, reasonOf, skippedBecause } from './core/why.ts'
+export type { CallOptions } from './runtime/abortable.ts'
+export { Client } from './runtime/client.ts'
+export type { BulkOptions, BulkReport } from './runtime/dead-letters/bulk.ts'
 export type {
   DeadGroup,
   DeadGroups,
@@ -48,23 +53,41 @@ export type {
   PurgeReport,
   ReplayOptions,
   ReplayReport,
-} from './runtime/dead-letters.ts'
-export type { DeadQuery } from './runtime/dead-selection.ts'
-export { type DefineOptions, defineTask, type SubmitDefaults, type TaskDefinition } from './runtime/definition.ts'
+} from './runtime/dead-letters/dead-letters.ts'
+export type { DeadQuery } from './runtime/dead-letters/selection.ts'
+export {
+  type DefineOptions,
+  defineTask,
+  type InputFor,
+  type OutputFor,
+  type SubmitDefaults,
+  type TaskDefinition,
+  type Transaction,
+} from './runtime/definition.ts'
 export type { MoveEvent } from './runtime/events.ts'
-export type { Explanation } from './runtime/explain.ts'
-export type { FollowOptions, TaskChange } from './runtime/following.ts'
-export type { ImportOptions, ImportReport, OpenLines } from './runtime/importing.ts'
-export type { Count, CountOptions, ListOptions, QueueStats, TaskPage, TaskQuery } from './runtime/inspect.ts'
-export type { TaskLease } from './runtime/lease.ts'
+export { AbortedError, type AbortReason, type Handler, type TaskContext } from './runtime/handler.ts'
 export { type Logger, silentLogger, stderrLogger } from './runtime/logger.ts'
-export type { CancelManyOptions } from './runtime/many.ts'
-export type { EachResult } from './runtime/move-each.ts'
-export type { MoveOptions, MoveProgress, MoveReport } from './runtime/moving.ts'
-export type { WorkerInfo } from './runtime/registry.ts'
-export type { PruneOptions, RetentionOptions } from './runtime/retention.ts'
-export type { ScheduleChanges, ScheduleOptions, Schedules } from './runtime/schedules.ts'
-export type { SubmitResult } from './runtime/submit.ts'
-export type { WaitOptions } from './runtime/waiting.ts'
-export { Worker } from './runtime/worker.ts'
-export type { WorkerHooks, WorkerOptions } from './runtime/worker-options.ts'
+export type { Monitor } from './runtime/monitor.ts'
+export type { FollowOptions, TaskChange } from './runtime/observe/changes.ts'
+export type { Explanation } from './runtime/observe/why.ts'
+export type { ScheduleChanges, ScheduleOptions, Schedules } from './runtime/schedules/schedules.ts'
+export type { SubmitManyItem } from './runtime/submit/many.ts'
+export type { SubmitResult } from './runtime/submit/submitter.ts'
+export type { CancelManyOptions } from './runtime/tasks/cancel-many.ts'
+export type { Count, CountOptions, ListOptions, QueueStats, TaskPage, TaskQuery } from './runtime/tasks/inspect.ts'
+export type { TaskLease } from './runtime/tasks/lease.ts'
+export type { EachResult } from './runtime/tasks/move-each.ts'
+export type { ClaimNextOptions, ClaimOptions } from './runtime/tasks/operations.ts'
+export type { QueueHandle } from './runtime/tasks/queue-handle.ts'
+export type { PauseOptions } from './runtime/tasks/queues.ts'
+export type { PruneOptions, RetentionHandle, RetentionOptions } from './runtime/tasks/retention.ts'
+export type { WaitOptions } from './runtime/tasks/waiting.ts'
+export type { ImportOptions, ImportReport, OpenLines } from './runtime/transfer/import.ts'
+export type { MoveOptions, MoveProgress, MoveReport } from './runtime/transfer/transfer.ts'
+export type { IsolatedHandler } from './runtime/worker/isolate/options.ts'
+export type { Middleware } from './runtime/worker/middleware.ts'
+export type { WorkerHooks, WorkerOptions } from './runtime/worker/options.ts'
+export type { RemoteWorker, WorkerInfo } from './runtime/worker/registration.ts'
+export type { StuckTask } from './runtime/worker/stuck.ts'
+export { Worker } from './runtime/worker/worker.ts'
+export { version } from './version.ts'

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest'
 import * as machine from '../src/core/machine.ts'
 import { matches } from '../src/store/matching.ts'
 import { openMemory } from '../src/store/memory/store.ts'
-import { glanceOf } from '../src/store/plain-glance.ts'
-import type { Committed, Documents, Glance, Store, TaskRecord } from '../src/store/store.ts'
+import { countQueues } from '../src/store/queue-counts.ts'
+import type { Committed, DetachedKeys, Documents, Store, TaskRecord } from '../src/store/store.ts'
 import { conformanceCases } from '../src/testing/conformance/cases.ts'
 import { walk } from '../src/testing/model-walk.ts'
 
@@ -42,9 +42,9 @@ const changeDocuments =
   (change: (documents: Documents) => Partial<Documents>) =>
   (store: Store): Partial<Store> => ({ documents: { ...store.documents, ...change(store.documents) } })
 
-const changeGlance =
-  (change: (glance: Glance) => Partial<Glance>) =>
-  (store: Store): Partial<Store> => ({ glance: { ...glanceOf(store), ...change(glanceOf(store)) } })
+const changeDetachedKeys =
+  (change: (keys: DetachedKeys) => Partial<DetachedKeys>) =>
+  (store: Store): Partial<Store> => ({ detachedKeys: { ...store.detachedKeys!, ...change(store.detachedKeys!) } })
 
 const FAULTS: Readonly<Record<string, Fault>> = {
   'ignores revisions': {
@@ -93,7 +93,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     }),
   },
   'refuses a renewal after the end of the lease': {
-    caughtBy: 'a renewal after the end of the lease holds if nobody took the task',
+    caughtBy: 'a renewal after the end of the lease succeeds if no other worker took the task',
     walk: true,
     faulty: (store) => ({
       renew: async (renewals, now) => {
@@ -239,8 +239,8 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     faulty: (store) => ({
       list: async (query, page) => {
         const [first] = page.after === undefined ? [] : await store.get([page.after])
-        const rest = await store.list(query, page)
-        return first ? [{ ...first, history: [] }, ...rest].slice(0, page.limit) : rest
+        const { tasks, stoppedAt } = await store.list(query, page)
+        return { tasks: first ? [{ ...first, history: [] }, ...tasks].slice(0, page.limit) : tasks, stoppedAt }
       },
     }),
   },
@@ -263,44 +263,47 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   'takes creation for the last move': {
     caughtBy: 'a move brings a task back among those changed lately, a renewal does not',
     faulty: (store) => ({
-      list: async (query, page) =>
-        (await store.list(query, page)).filter(({ createdAt }) => createdAt > (query.updatedAfter ?? 0)),
+      list: async (query, page) => ({
+        tasks: (await store.list(query, page)).tasks.filter(({ createdAt }) => createdAt > (query.updatedAfter ?? 0)),
+        stoppedAt: null,
+      }),
     }),
   },
   'counts past the cap': {
     caughtBy: 'a count goes no further than its cap',
     walk: true,
-    faulty: (store) => ({ count: (query, _cap, now) => store.count(query, 1_000_000, now) }),
+    faulty: (store) => ({ count: (query, { now }) => store.count(query, { cap: 1_000_000, now }) }),
   },
-  'forgets where a glance stopped': {
-    caughtBy: 'a glance that stops early says where to go on, and who does so meets every task once',
-    faulty: changeGlance((glance) => ({
-      list: async (query, page, most) => ({
-        tasks: (await glance.list({}, { ...page, limit: most }, most)).tasks
+  'forgets where a bounded list stopped': {
+    caughtBy: 'a bounded read that stops early says where to continue, and continuing meets every task once',
+    faulty: (store) => ({
+      list: async (query, page) => ({
+        tasks: (await store.list({}, { ...page, limit: page.maxScanned ?? 1_000_000 })).tasks
           .filter((record) => matches(record, query, page.now!))
           .slice(0, page.limit),
         stoppedAt: null,
       }),
-    })),
+    }),
   },
   'counts the newest and takes them for all': {
-    caughtBy: 'a count that stopped says so: it is never too high, and exact unless it says that there may be more',
-    faulty: changeGlance((glance) => ({
-      count: async (query, cap, most, now) => ({
-        ...(await glance.count(query, Math.min(cap, most), most, now)),
+    caughtBy:
+      'a bounded count that stopped says so: it is never too high, and exact unless it says that it is a lower bound',
+    faulty: (store) => ({
+      count: async (query, { cap, maxScanned = cap, now }) => ({
+        ...(await store.count(query, { cap: Math.min(cap, maxScanned), now })),
         capped: false,
       }),
-    })),
+    }),
   },
   'counts retrying tasks twice': {
-    caughtBy: 'the counts of a queue tell each view, and which of them may be more',
-    faulty: changeGlance((glance) => ({
-      queues: async (names, cap, now) =>
-        (await glance.queues(names, cap, now)).map((counts) => ({
+    caughtBy: 'the bounded counts of a queue have each view, and say which of them are lower bounds',
+    faulty: (store) => ({
+      countQueues: async (names, cap, now) =>
+        (await countQueues(store, names, cap, now)).map((counts) => ({
           ...counts,
           scheduled: counts.scheduled + counts.retrying,
         })),
-    })),
+    }),
   },
   'puts documents whatever their version': {
     caughtBy: 'a put under another version is a conflict and writes nothing',
@@ -312,27 +315,24 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     caughtBy: 'a prefix is taken letter by letter: %, _, * and the rest mean themselves',
     faulty: changeDocuments((documents) => ({ list: (prefix) => documents.list(prefix.split('%')[0]!) })),
   },
-  'lists no orphans': {
-    caughtBy: 'keys whose task was removed without ending them are the orphans, and no others are',
-    faulty: (store) => ({ orphans: { ...store.orphans, list: async () => [] } }),
+  'lists no detached keys': {
+    caughtBy: 'keys whose task was removed without ending them are the detached keys, and no others are',
+    faulty: changeDetachedKeys(() => ({ list: async () => [] })),
   },
-  'begins a page of orphans anew': {
-    caughtBy: 'pages of orphans follow one another without gap or repeat',
-    faulty: (store) => ({
-      orphans: {
-        ...store.orphans,
-        list: async ({ limit, after }) =>
-          (await store.orphans.list({ limit: limit + 1, ...(after === undefined ? null : { after }) })).slice(1),
-      },
-    }),
+  'skips a detached key between pages': {
+    caughtBy: 'pages of detached keys follow one another without gap or repeat',
+    faulty: changeDetachedKeys((keys) => ({
+      list: async ({ limit, after }) =>
+        (await keys.list({ limit: limit + 1, ...(after === undefined ? null : { after }) })).slice(1),
+    })),
   },
   'puts a key over a live one': {
     caughtBy: 'a key is not put over a live one, with or without a task, and is put over a dead one',
-    faulty: (store) => ({ orphans: { ...store.orphans, put: (keys) => store.orphans.put(keys, Number.MAX_VALUE) } }),
+    faulty: changeDetachedKeys((keys) => ({ put: (records) => keys.put(records, Number.MAX_VALUE) })),
   },
   'forgets a key that is put': {
     caughtBy: 'a key that was put stands as if its task had been removed',
-    faulty: (store) => ({ orphans: { ...store.orphans, put: async (keys) => keys.map(() => true) } }),
+    faulty: changeDetachedKeys(() => ({ put: async (keys) => keys.map(() => true) })),
   },
   'does not write tags with a move': {
     caughtBy: 'a task that is moved to another store before it ran is stored after every move as the machine made it',
@@ -341,15 +341,15 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     }),
   },
   'takes writes under way for settled': {
-    caughtBy: 'what is said to be settled is never in the future, and never goes back',
-    faulty: (store) => ({ settledUntil: async () => (await store.now()).at + 60_000 }),
+    caughtBy: 'the instant up to which changes are visible is never in the future, and never goes back',
+    faulty: (store) => ({ visibleUntil: async () => (await store.now()).at + 60_000 }),
   },
   'reports what nobody can judge': {
     caughtBy: 'an examination reports facts that can be judged, and changes nothing',
     faulty: () => ({ examine: async () => [{ check: 'weather' } as never] }),
   },
   'does not ring': {
-    caughtBy: 'an insert has rung for its queue when it resolves',
+    caughtBy: 'an insert has woken the listeners of its queue when it resolves',
     faulty: () => ({ wake: () => () => {} }),
   },
   'goes on after close': {
@@ -372,7 +372,7 @@ describe.each(Object.entries(FAULTS))('a store that %s', (_, fault) => {
   })
 
   test.runIf(fault.walk)('is met by the model walk, which says where', async () => {
-    const walks = [1, 2, 3, 4, 5].map((seed) => walk(open(fault), { seed, steps: 300 }))
+    const walks = [1, 2, 3, 4, 5].map((seed) => walk(open(fault), { seed, steps: 300, amends: false }))
     const met = (await Promise.allSettled(walks)).filter(({ status }) => status === 'rejected')
     expect(met.length).toBeGreaterThan(0)
     expect(String((met[0] as PromiseRejectedResult).reason.message)).toMatch(

@@ -29,6 +29,10 @@ describe('the examples do what they say', () => {
     expect(said).toBe('refused: a negative order\n1 orders, 1 receipts to send\n')
   })
 
+  it('json-file-store runs a task from a store of its own', async () => {
+    expect(await example('json-file-store.ts', join(folder, 'tasks.json'))).toContain('Hello, Ada\n')
+  })
+
   it('by-hand claims, renews and completes', async () => {
     expect(await example('by-hand.ts', `sqlite:${join(folder, 'hand.db')}`)).toMatch(
       /resize is completed { width: 640, fence: 1 }/,

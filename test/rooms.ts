@@ -19,15 +19,52 @@ interface Room {
 
 const CORE = /^src\/core\//
 /** The contract, and what stores share that follows from it alone. */
-const CONTRACT = /^src\/store\/(store|matching|plain-glance|lease-keeper|lease-board|packed-leases)\.ts$/
+const CONTRACT =
+  /^src\/store\/((index|store|matching|queue-counts|wake-listeners)|threads\/(lease-keeper|lease-board|packed-leases|claims-under-way|given-back))\.ts$/
 /** Both ends of a keeper's thread, for every store that renews over a connection. */
-const THREADED = /^src\/store\/threaded-keeper\.ts$/
+const THREADED = /^src\/store\/threads\/(threaded-keeper|thread-file|report-channel)\.ts$/
+/** Finds and starts the file of a thread: also for isolated handlers. */
+const THREAD_FILE = /^src\/store\/threads\/thread-file\.ts$/
+/** Read by everything that says which version it is. */
+const VERSION = /^src\/version\.ts$/
+const MIGRATIONS = /^src\/store\/\w+\/migrations\//
 const KV = /^src\/store\/kv\//
+/** Stores with sub-rooms: every folder of theirs needs a rule. */
+const SUBDIVIDED = /^src\/store\/(kv|nats)\//
 const RUNTIME = /^src\/runtime\//
 /** What all stores that speak SQL share: rows and conditions. */
 const SQL = /^src\/store\/sql\//
 const storeOf = (path: string): string | undefined => /^src\/store\/([^/]+)\//.exec(path)?.[1]
 const within = (pattern: RegExp) => (path: string) => pattern.test(path)
+
+interface SubRoom {
+  /** Files directly in the parent's folder; left out: the folder of that name. */
+  readonly files?: RegExp
+  /** Sub-rooms that it may import beside its own. */
+  readonly may: readonly string[]
+}
+
+const escaped = (text: string): string => text.replace(/[/.]/g, '\\$&')
+
+/** The folders of one room and which of them may import which. */
+const subRoomsOf = (
+  folder: string,
+  below: readonly RegExp[],
+  why: string,
+  rooms: Readonly<Record<string, SubRoom>>,
+): readonly Room[] => {
+  const patternOf = (name: string): RegExp => {
+    const files = rooms[name]!.files
+    if (files === undefined) return new RegExp(`^${escaped(folder)}\\/${name}\\/`)
+    return new RegExp(`^${escaped(folder)}\\/${files.source.slice(1)}`)
+  }
+  return Object.entries(rooms).map(([name, { may }]) => ({
+    name: `${folder}: ${name}`,
+    has: within(patternOf(name)),
+    may: [...below, patternOf(name), ...may.map(patternOf)],
+    why: `${why}, and ${name} may import only ${[name, ...may].join(', ')}`,
+  }))
+}
 
 const ROOMS: readonly Room[] = [
   {
@@ -47,39 +84,92 @@ const ROOMS: readonly Room[] = [
   {
     name: 'keepers on threads',
     has: within(THREADED),
-    may: [CORE, CONTRACT],
-    packages: ['node:process', 'node:worker_threads'],
+    may: [CORE, CONTRACT, THREADED],
+    packages: ['node:fs', 'node:process', 'node:url', 'node:worker_threads'],
     why: 'a keeper on a thread follows from the contract, and must not know whose leases it keeps',
   },
   {
+    name: 'migrations',
+    has: within(MIGRATIONS),
+    // Of the same store: an earlier one, which is as frozen.
+    may: [MIGRATIONS],
+    packages: [],
+    why: 'a migration is frozen text: what it imported could change under it',
+  },
+  ...subRoomsOf('src/store/kv', [CORE, CONTRACT], 'the engine must not know which store it serves', {
+    access: { may: [] },
+    // Keys and bodies as text.
+    names: { files: /^records\/(names|hint-names|bundle-names|bodies)\.ts$/, may: [] },
+    discards: { files: /^cleanup\/discards\.ts$/, may: [] },
+    // What the engine and an implementation of hints share.
+    'hint interface': { files: /^hints\/(hints|hint-cache|contention)\.ts$/, may: ['access', 'names'] },
+    hints: { may: ['access', 'names', 'discards', 'hint interface'] },
+    records: { may: ['access', 'names', 'discards', 'hint interface'] },
+    ended: { may: ['access', 'names', 'hint interface', 'records'] },
+    cleanup: { may: ['access', 'names', 'discards', 'records'] },
+    engine: {
+      files: /^[^/]+\.ts$/,
+      may: ['access', 'names', 'discards', 'hint interface', 'hints', 'records', 'ended', 'cleanup'],
+    },
+  }),
+  ...subRoomsOf('src/store/nats', [CORE, CONTRACT, THREADED, KV], 'a store must not know another store', {
+    connection: { may: [] },
+    base: { files: /^(subjects|clock)\.ts$/, may: ['connection'] },
+    messages: { may: ['connection', 'base'] },
+    nats: { files: /^[^/]+\.ts$/, may: ['connection', 'base', 'messages'] },
+  }),
+  {
     name: 'a store',
-    has: (path) => storeOf(path) !== undefined,
+    has: (path) => storeOf(path) !== undefined && !SUBDIVIDED.test(path),
     may: [CORE, CONTRACT, THREADED],
     why: 'a store keeps tasks and decides nothing: it must not know workers, or another store',
   },
   {
-    name: 'runtime',
-    has: within(RUNTIME),
-    may: [CORE, CONTRACT, RUNTIME],
-    why: 'the runtime must not know which store it has',
+    name: 'version.ts',
+    has: within(VERSION),
+    may: [],
+    packages: ['node:fs'],
+    why: 'it reads package.json and nothing else',
   },
+  ...subRoomsOf('src/runtime', [CORE, CONTRACT, THREAD_FILE, VERSION], 'the runtime must not know which store it has', {
+    // What every part of the runtime stands on.
+    base: {
+      files:
+        /^(session|abortable|clock|contact|held-leases|store-time|events|logger|run-log|ids|definition|documents|patience|tracing)\.ts$/,
+      may: ['handler'],
+    },
+    // The public types of a run, which name the client.
+    handler: { files: /^handler\.ts$/, may: ['base', 'client'] },
+    tasks: { may: ['base'] },
+    submit: { may: ['base', 'tasks'] },
+    schedules: { may: ['base', 'tasks', 'submit'] },
+    worker: { may: ['base', 'handler', 'tasks', 'client'] },
+    'dead-letters': { may: ['base', 'tasks', 'submit'] },
+    observe: { may: ['base', 'handler', 'tasks', 'worker', 'schedules'] },
+    transfer: { may: ['base', 'tasks', 'submit', 'worker', 'schedules'] },
+    monitor: { files: /^monitor\.ts$/, may: ['base', 'tasks'] },
+    client: {
+      files: /^(client|task-calls)\.ts$/,
+      may: ['base', 'tasks', 'submit', 'schedules', 'worker', 'dead-letters', 'observe', 'transfer', 'monitor'],
+    },
+  }),
   {
     name: 'testing',
     has: within(/^src\/testing\//),
     may: [CORE, CONTRACT, RUNTIME, /^src\/testing\//],
-    why: 'testing is a public door for any store and any test runner',
+    why: 'testing is public, for any store and any test runner',
   },
   {
     name: 'cli',
     has: within(/^src\/cli\//),
-    may: [/^src\/(cli\/|index\.ts$|(http|metrics)\/index\.ts$)/],
+    may: [VERSION, /^src\/(cli\/|index\.ts$|(http|metrics)\/index\.ts$)/],
     why: 'the command line uses the public API, so that it can do nothing that a user cannot',
   },
   {
     name: 'http',
     has: within(/^src\/http\//),
-    may: [/^src\/(http\/|index\.ts$)/],
-    why: 'the HTTP door uses the public API, so that it can do nothing that a user cannot',
+    may: [VERSION, /^src\/(http\/|index\.ts$)/],
+    why: 'the HTTP handler uses the public API, so that it can do nothing that a user cannot',
   },
   {
     name: 'metrics',
@@ -96,7 +186,7 @@ const ROOMS: readonly Room[] = [
   {
     name: 'index.ts',
     has: within(/^src\/index\.ts$/),
-    may: [CORE, CONTRACT, RUNTIME, /^src\/connect\.ts$/],
+    may: [CORE, CONTRACT, RUNTIME, VERSION, /^src\/connect\.ts$/],
     why: 'the public API re-exports, and must not load any store',
   },
 ]
@@ -131,7 +221,7 @@ const BANS: readonly Ban[] = [
       /\bDate\.now\b/,
       /\bnew Date\(\s*\)/,
       /\bMath\.random\b/,
-      /\bset(?:Timeout|Interval)\b/,
+      /\bset(?:Timeout|Interval|Immediate)\b/,
       /\bhrtime\b/,
       /\bperformance\.now\b/,
     ],
@@ -166,8 +256,8 @@ const mayImport = (room: Room, path: string, { from, dynamic }: Import): boolean
   const target = posix.normalize(posix.join(posix.dirname(path), from))
   if (room.name === 'connect.ts' && dynamic) return true
   const [own, other] = [storeOf(path), storeOf(target)]
-  if (own !== undefined && own === other) return true
-  if ((own === 's3' || own === 'nats') && KV.test(target)) return true
+  if (own !== undefined && own === other && room.name === 'a store') return true
+  if (own === 's3' && KV.test(target)) return true
   if ((own === 'sqlite' || own === 'postgres') && SQL.test(target)) return true
   return room.may.some((pattern) => pattern.test(target))
 }

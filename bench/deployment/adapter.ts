@@ -6,7 +6,7 @@ import type { Input, Shape, Task } from './tasks.ts'
 export interface Use {
   readonly place: Place
   readonly shape: Shape
-  /** Tasks come one by one to a worker that waits for them; else all of them are there before the worker starts. */
+  /** Tasks arrive one by one at a waiting worker; otherwise all of them exist before the worker starts. */
   readonly isLive: boolean
 }
 
@@ -28,20 +28,20 @@ export interface Producer {
 }
 
 export interface Worker {
-  /** Again after a stop. */
+  /** Starts again after a stop. */
   start(events: WorkerEvents): Promise<void>
   stop(): Promise<void>
   close(): Promise<void>
 }
 
 export interface WorkerEvents {
-  /** Called by the handler, before anything else. Throws where the task is to fail. */
+  /** Called first by the handler. Throws if the task must fail. */
   started(input: Input, isFirstAttempt: boolean): void
   ended(isFirstAttempt: boolean, isCompleted: boolean): void
 }
 
 /**
- * After a failure. graphile-worker's first delay is e seconds and cannot be changed, so all others get the same, as near as
- * they can.
+ * The delay after a failure. graphile-worker's first delay is e seconds and cannot be changed, so all others use the same, as
+ * closely as they can.
  */
 export const RETRY_DELAY_MS = 2_718

@@ -20,7 +20,7 @@ export const PROCESSES: readonly number[] = [1, 2, 4]
 export const QUEUES: readonly number[] = [1, 5]
 export const RATES: readonly number[] = [5, 50, 500, 2_000]
 
-/** As many as in a deployment that is neither tiny nor huge: all cells but those of the matrix have them. */
+/** The number of types of a medium deployment, used by all cells outside the matrix. */
 const SOME_TYPES = 10
 const TEN_TYPES: Shape = { types: SOME_TYPES, queues: 1, isMixed: false }
 
@@ -61,7 +61,7 @@ const other = (kind: Kind, what: string, rest: Partial<Cell> = {}): Cell => ({
   ...rest,
 })
 
-/** Cells that are compared with each other stand near each other: they are measured in this order in every round. */
+/** Measured in this order in every round, so cells that are compared are next to each other. */
 export const CELLS: readonly Cell[] = [
   ...QUEUES.flatMap((queues) =>
     PROCESSES.flatMap((processes) => TYPES.map((types) => drain(types, processes, queues))),

@@ -15,7 +15,7 @@ export interface Crew {
   readonly meter: Meter
   /** Resolves when the workers' counts together are enough; rejects when they stop growing. */
   progress(isEnough: (counts: Counts) => boolean): Promise<void>
-  /** From here on the producer is gone. */
+  /** The producer has ended by then. */
   dismissProducer(): Promise<void>
 }
 
@@ -23,11 +23,11 @@ export interface CrewOptions {
   readonly shape: Shape
   readonly isLive: boolean
   readonly processes: number
-  /** False: the store is there already, and nothing is submitted. */
+  /** False if the store already exists and nothing is submitted. */
   readonly hasProducer: boolean
 }
 
-/** Without a single end in this time, a system has come to a halt. */
+/** A system without a single completion in this time has stalled. */
 const STALLED_MS = 30_000
 const CLOSE_MS = 10_000
 
@@ -43,7 +43,7 @@ export const withCrew = async <T>(
   const before = await meter.read()
   const producers = hasProducer ? [fork<ProducerVerbs>('./producer-process.ts')] : []
   const workers = Array.from({ length: processes }, () => fork<WorkerVerbs>('./worker-process.ts'))
-  /** A library that does not let go of its connections is left to `end`. */
+  /** A library that does not release its connections is ended by `end`. */
   const close = async (some: readonly Remote<WorkerVerbs | ProducerVerbs>[]): Promise<void> => {
     const closed = await Promise.all(
       some.map((one) => Promise.race([one.call('close'), sleep(CLOSE_MS, null, { ref: false })])),

@@ -22,10 +22,10 @@ export const UNITS = {
 
 export type FigureName = keyof typeof UNITS
 
-/** Of one run of one system. What cannot be known is left out. */
+/** The figures of one run of one system. Unknown ones are omitted. */
 export type Figures = Readonly<Partial<Record<FigureName, number>>>
 
-/** What the server did for each of `count` tasks between two readings. */
+/** The server's work per task between two readings. */
 export const serverFigures = (before: Reading, after: Reading, count: number): Figures => ({
   ...(before.cpuSeconds !== null &&
     after.cpuSeconds !== null && {

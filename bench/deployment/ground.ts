@@ -1,4 +1,4 @@
-/** Where one run of one system takes place: an empty database, file or Redis, removed after. */
+/** The environment of one run of one system: an empty database, file or Redis, removed afterwards. */
 import { closeSync, cpSync, fsyncSync, mkdtempSync, openSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,9 +6,9 @@ import { createDatabase, onServer } from '../database.ts'
 import type { Environment, Servers } from '../servers.ts'
 import type { DeployedSystem } from './systems.ts'
 
-/** What a run tells the coordinator beside its figures. */
+/** What a run reports to the coordinator besides its figures. */
 export interface Listener {
-  /** Adds to the processor time that is not other people's. */
+  /** Adds to the processor time that belongs to the benchmark. */
   ours(cpuSeconds: number): void
   /** For the report. */
   note(text: string): void
@@ -37,7 +37,7 @@ export const withGround = <T>(
   use: (ground: Ground) => Promise<T>,
 ): Promise<T> => lend(system, (env) => withFolder((dir) => use({ system, env, dir, ...listener })))
 
-/** A gigabyte that is still on its way to the disk would stop the first fsync of the run for half a minute. */
+/** Unwritten data (a gigabyte) would delay the first fsync of the run by half a minute. */
 const flush = (path: string): void => {
   const file = openSync(path, 'r')
   fsyncSync(file)
@@ -49,7 +49,7 @@ let copies = 0
 /** The same store a second time. No process may be connected to the first. */
 export const withCopy = <T>(ground: Ground, use: (copy: Ground) => Promise<T>): Promise<T> => {
   const database = ground.env['BENCH_DATABASE_URL']
-  // A database is lent to every system while a server runs, also to those that keep a file.
+  // Every system gets a database while a server runs, even those that use a file.
   if (database === undefined || ground.system.server !== 'postgres')
     return withFolder((dir) => {
       cpSync(ground.dir, dir, { recursive: true })
@@ -69,7 +69,7 @@ const withCopyOf = async <T>(url: string, use: (url: string) => Promise<T>): Pro
   }
 }
 
-/** What autovacuum does a minute later: without it a run that begins at once would plan without statistics. */
+/** Autovacuum does this a minute later: without it, a run that starts at once would plan without statistics. */
 export const settle = async ({ env }: Ground): Promise<void> => {
   const database = env['BENCH_DATABASE_URL']
   if (database !== undefined) await onServer(database, async (client) => void (await client.query('vacuum analyze')))

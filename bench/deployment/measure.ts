@@ -1,4 +1,4 @@
-/** Runs all cells, the systems taking turns, and gathers the figures. */
+/** Runs all cells, the systems taking turns, and collects the figures. */
 import { type MachineFacts, machineFacts, Others } from '../machine.ts'
 import { peerVersions } from '../peers.ts'
 import { type Servers, startServers } from '../servers.ts'
@@ -16,7 +16,7 @@ import { judge, type Verdict } from './verdicts.ts'
 
 export interface Report {
   readonly machine: MachineFacts
-  /** How much of the machine other processes took meanwhile, in percent. */
+  /** How much of the machine other processes used, in percent. */
   readonly othersPercent: number
   readonly notes: readonly string[]
   readonly leftOut: readonly string[]
@@ -115,7 +115,7 @@ class Measurement {
     return this.#failures.some((failure) => failure.startsWith(failureOf(cell, system)))
   }
 
-  /** A system that fails in a cell is left out of it from then on; the others go on. */
+  /** A system that fails in a cell is skipped there from then on; the others continue. */
   async #attempt(cell: Cell, system: DeployedSystem, run: () => Promise<readonly Figures[]>): Promise<void> {
     try {
       const bySystem = this.#results.get(cell.name) ?? new Map<string, Figures[]>()

@@ -9,12 +9,12 @@ export interface Plan {
   readonly idle: { readonly settleMs: number; readonly ms: number }
   readonly depth: { readonly few: number; readonly many: number; readonly first: number }
   takesPart(cell: Cell, system: DeployedSystem): boolean
-  /** What is not measured that could be, for the report: of everything, and of the peers. */
+  /** What is skipped, for the report: in general, and of the peers. */
   readonly leftOut: readonly string[]
   readonly peersLeftOut: readonly string[]
 }
 
-/** At so few submits a second, percentiles need longer. */
+/** With few submits per second, percentiles need more time. */
 const SLOW_RATE = 5
 
 export const FULL: Plan = {

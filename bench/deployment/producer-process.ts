@@ -52,7 +52,7 @@ const verbs = {
       },
     }),
 
-  /** What is left when nothing is written any more; an end that was counted may be seen a moment later by others. */
+  /** What is left when writing has stopped; a counted outcome may become visible to others a moment later. */
   async countUnfinished(expected: number): Promise<number> {
     let count = await producer.countUnfinished()
     for (let tries = 0; tries < 10 && count !== expected; tries++) {

@@ -1,4 +1,4 @@
-/** The coordinator's side of a process: starts it, asks, and ends it. */
+/** The coordinator's side of a process: starts it, sends requests, and ends it. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { ended } from '../../test/servers/processes.ts'
 import type { Message, Verbs } from './serve.ts'
@@ -8,7 +8,7 @@ interface Waiting {
   failed(error: Error): void
 }
 
-/** Of what a process prints, the end is kept for the message about its failure. */
+/** The end of a process's output is kept for its error message. */
 const KEPT = 4_000
 /** Longer than any request takes, filling a store with a million tasks included. */
 const DEADLINE_MS = 15 * 60_000
@@ -18,9 +18,9 @@ export class Remote<V extends Verbs> {
   readonly #waiting = new Map<number, Waiting>()
   #requests = 0
   #printed = ''
-  /** Called with what the process says without being asked. */
+  /** Called with unsolicited messages of the process. */
   onNote: (note: unknown) => void = () => {}
-  /** Called when the process has ended, whether it was to or not. */
+  /** Called when the process has ended, expectedly or not. */
   onEnd: (error: Error) => void = () => {}
 
   constructor(file: URL, env: NodeJS.ProcessEnv, args: readonly string[]) {

@@ -89,7 +89,7 @@ const sectionsOf = ({ cells, targets }: Report): Section[] => [
       ]),
 ]
 
-/** Without rows and columns that hold nothing. */
+/** Without empty rows and columns. */
 const sectionOf = ({ title, kind, show }: View, cells: readonly CellResult[]): Section => {
   const ofKind = cells.filter((cell) => cell.kind === kind)
   const systems = SYSTEMS.map(({ name }) => name).filter((name) => ofKind.some((cell) => show(cell, name) !== NOTHING))

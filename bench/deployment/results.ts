@@ -1,4 +1,4 @@
-/** What came out of the cells: every run of every system. */
+/** The results of the cells: every run of every system. */
 import { medianOf } from '../median.ts'
 import type { Cell } from './cells.ts'
 import type { FigureName, Figures } from './figures.ts'

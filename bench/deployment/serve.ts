@@ -28,7 +28,7 @@ export const serve = (verbs: Verbs): void => {
     }
   }
   process.on('message', (request: Request) => void answer(request))
-  // The coordinator has gone: nobody is left who could ask for anything.
+  // The coordinator has gone, so no more requests can come.
   process.on('disconnect', () => process.exit())
 }
 
@@ -42,8 +42,8 @@ export const cpuSeconds = (): number => {
 }
 
 /**
- * The most that this process has had. maxRSS cannot tell on Linux: it begins with what the process that forked this one
- * had, so the kernel's own high-water mark is read, and maxRSS only elsewhere. Both are in kilobytes.
+ * The peak memory of this process. On Linux maxRSS starts with the memory of the process that forked this one, so the kernel's
+ * high-water mark is read; elsewhere maxRSS is used. Both are in kilobytes.
  */
 export const peakRssMegabytes = (): number => {
   if (process.platform !== 'linux') return process.resourceUsage().maxRSS / 1_024

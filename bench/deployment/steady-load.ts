@@ -11,13 +11,13 @@ export interface Steady {
 export interface Submitted {
   /** When the first one was due, in microseconds of the monotonic clock. */
   readonly startedAt: number
-  /** That were due in the time, whatever became of them. */
+  /** Submits that were due in the time, whatever their outcome. */
   readonly intended: number
   readonly errors: number
   readonly firstError: string | null
 }
 
-/** A system that does not answer any more is not given more than this many submits to wait for. */
+/** The maximum number of unanswered submits. */
 const MOST_IN_FLIGHT = 5_000
 export const GRACE_MS = 10_000
 /** After this long two submits that are due are caught up with together; timers are no more exact. */
@@ -55,5 +55,5 @@ export const submitSteadily = async ({ rate, seconds, submit }: Steady): Promise
   return { startedAt, intended, errors, firstError }
 }
 
-/** Of random length around the mean, so that submits do not fall into step with a system's polls. */
+/** Random around the mean, so that submits do not synchronise with a system's polls. */
 const gapOf = (mean: number): number => mean * (0.5 + Math.random())

@@ -1,4 +1,4 @@
-/** Who takes part in the deployment benchmark. */
+/** The systems of the deployment benchmark. */
 import type { Server } from '../servers.ts'
 import type { Field } from '../systems.ts'
 import type { Adapter } from './adapter.ts'

@@ -1,4 +1,4 @@
-/** What Holdfast wants of the figures, as data. */
+/** The targets of Holdfast, as data. */
 import { drainName, RATES, steadyName } from './cells.ts'
 import type { FigureName } from './figures.ts'
 import { BULLMQ, GRAPHILE, GRAPHILE_WITHOUT, PG_BOSS, POSTGRES, SQLITE } from './systems.ts'

@@ -1,4 +1,4 @@
-/** Which tasks a cell has: made from a number each, so every process knows them without being sent them. */
+/** The tasks of a cell, each derived from its number, so every process knows them without communication. */
 import { hash } from '../hash.ts'
 import { payload } from '../system.ts'
 

@@ -42,7 +42,7 @@ const verbs = {
     worker = await adapter.openWorker(use)
   },
 
-  /** Begins to handle tasks. `mark`: the time of this many ends is kept. */
+  /** Starts to handle tasks. `mark`: the time of this many completions is recorded. */
   async go({ mark }: { readonly mark: number | null }): Promise<void> {
     await worker.start({
       started: onStarted,
@@ -71,7 +71,7 @@ const verbs = {
 
   waitCount: (): number => waits.length,
 
-  /** What the process takes while nothing happens. */
+  /** The memory and CPU of the idle process. */
   async rest({ ms }: { readonly ms: number }): Promise<{ cpuPercent: number; rssMegabytes: number }> {
     const cpu = cpuSeconds()
     const start = performance.now()

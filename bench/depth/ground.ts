@@ -1,10 +1,10 @@
-/** Where the claims are measured: each scenario is made once, and every run has a copy of it. */
+/** The databases of the scenarios: each is built once, and every run has a copy. */
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Client } from '../../src/index.ts'
-import { claimText, claimValues } from '../../src/store/postgres/claim.ts'
+import { claimText, claimValues } from '../../src/store/postgres/claim/claimer.ts'
 import { startPostgres } from '../../test/servers/postgres.ts'
 import { createDatabase, onServer } from '../database.ts'
 import { payload } from '../system.ts'
@@ -16,7 +16,7 @@ export interface Ground {
   make(scenario: Scenario): Promise<void>
   /** The address of a fresh copy, good until `use` is done. */
   withCopy<T>(scenario: Scenario, use: (address: string) => Promise<T>): Promise<T>
-  /** How the claim's statement is carried out there. */
+  /** How the claim's statement is executed there. */
   explain(scenario: Scenario): Promise<string>
   remove(): Promise<void>
 }
@@ -100,7 +100,7 @@ const onPostgres = async (): Promise<Ground> => {
   }
 }
 
-/** The plans of the statements inside the claim function, as auto_explain tells them. */
+/** The plans of the statements inside the claim function, as auto_explain reports them. */
 const explained = async (url: string): Promise<string> => {
   const want = { queue: 'default', types: [HANDLED], limit: 100, workerId: 'w', op: 'op', leaseTtl: 5_000 }
   return onServer(url, async (client) => {

@@ -1,4 +1,4 @@
-/** One run in a process of its own: warms up on a small copy, then times the first claims of the crowded one. Prints JSON. */
+/** One run in a separate process: warms up on a small copy, then times the first claims of the large one. Prints JSON. */
 
 import { loadHoldfast } from '../systems/holdfast.ts'
 import { HANDLED } from './scenarios.ts'

@@ -1,4 +1,4 @@
-/** What may stand in a claim's way, as SQL that multiplies one submitted task: a million submits would take too long. */
+/** The other tasks of each scenario, as SQL that multiplies one submitted task: a million submits would take too long. */
 
 /** Tasks of one kind, all alike but for their ids. */
 interface Crowd {

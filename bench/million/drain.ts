@@ -1,4 +1,4 @@
-/** Submits no-op tasks, then times a worker that runs them all. Prints seconds, and those of its processor time, as JSON. Starts when told by a line of input. */
+/** Submits no-op tasks, then times a worker that runs them all. Prints seconds, and those of its processor time, as JSON. Starts on a line of input. */
 import { once } from 'node:events'
 import { connect, silentLogger } from '../../src/index.ts'
 

@@ -1,4 +1,4 @@
-/** A store as it looks after a busy day: what tasks there are, made from a number each, always the same. */
+/** The tasks of a store after a busy day, each derived from its number, always the same. */
 import { createHash } from 'node:crypto'
 import type { HistoryEntry } from '../../src/core/task.ts'
 import type { Insertion, TaskRecord } from '../../src/store/store.ts'
@@ -97,6 +97,7 @@ const taskOf = (n: number, total: number, now: number): TaskRecord => {
     encoding: 'json',
     output: kind === 'completed' ? '{"sent":true}' : null,
     outputEncoding: 'json',
+    outputError: null,
     status,
     priority: n % 20 === 0 ? 10 : 0,
     availableAt: kind === 'scheduled' || kind === 'retrying' ? now + 3_600_000 + (hash(n) % DAY) : createdAt,
@@ -113,7 +114,10 @@ const taskOf = (n: number, total: number, now: number): TaskRecord => {
     replayOf: null,
     retryPolicy: null,
     timeout: null,
-    lease: kind === 'running' ? { token, workerId: by, claimedAt: startedAt, expiresAt: now + 10 * 3_600_000 } : null,
+    lease:
+      kind === 'running'
+        ? { token, workerId: by, claimedAt: startedAt, expiresAt: now + 10 * 3_600_000, ttl: 36_000_000 }
+        : null,
     cancelRequestedAt: null,
     lastError: hasFailed ? { name, message, at: endedAt, attempt: 1 } : null,
     progress: null,

@@ -1,4 +1,4 @@
-/** How long each page takes, asked for again and again, one after the other. */
+/** Measures how long each page takes, repeatedly and sequentially. */
 import { medianOf } from '../median.ts'
 import { createdAtOf, idOf } from './mix.ts'
 import { type PageOf, pagesOf } from './pages.ts'
@@ -23,7 +23,7 @@ const idWith = async (url: string, status: string): Promise<string> => {
   return tasks[0]!.id
 }
 
-/** Processor time of the server and its store is told, too: on a busy machine it says more than the clock. */
+/** Also reports processor time of the server and its store, which says more than elapsed time on a busy machine. */
 export const measurePages = async (
   url: string,
   pages: readonly PageOf[],

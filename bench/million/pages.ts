@@ -1,11 +1,11 @@
-/** What each page of the dashboard asks of the server when it is opened: see dashboard/src/pages. */
+/** The requests that each page of the dashboard sends when it is opened: see dashboard/src/pages. */
 import { CUSTOMERS, QUEUES, RARE_TYPE } from './mix.ts'
 
 export interface PageOf {
   readonly name: string
   /** Paths below /api/v1, or [path, body] to post; asked side by side, as a browser does. */
   readonly asks: readonly (string | readonly [path: string, body: object])[]
-  /** When it asks again: never, when something changes, or after so many milliseconds whatever happens. Counts of lists: every ten seconds. */
+  /** When it repeats the request: never, when something changes, or after this many milliseconds. Counts of lists: every ten seconds. */
   readonly again: 'never' | 'changes' | number
 }
 

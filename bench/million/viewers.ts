@@ -1,4 +1,4 @@
-/** Viewers in a process of their own, each with a page open that does as the browser does (dashboard/src/resource.ts). Ends on a line of input. */
+/** Viewers in a separate process, each with an open page that behaves like the browser (dashboard/src/resource.ts). Ends on a line of input. */
 import { once } from 'node:events'
 import type { PageOf } from './pages.ts'
 import { ask, listenTo } from './server.ts'

@@ -1,4 +1,4 @@
-/** The one way to the server. Addresses are relative to the page, so that it works wherever it is mounted. */
+/** All calls to the server. URLs are relative to the page, so that it works under any mount path. */
 
 const ROOT = new URL('api/v1', document.baseURI.replace(/[?#].*$/, ''))
 
@@ -27,7 +27,7 @@ export const addressOf = (path: string, query: Query = {}): string => {
   return url.href
 }
 
-/** A part of a path, whatever it holds. */
+/** Encodes one segment of a path. */
 export const part = (text: string): string => encodeURIComponent(text)
 
 export const get = <T>(path: string, query?: Query, signal?: AbortSignal): Promise<T> =>

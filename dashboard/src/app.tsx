@@ -1,4 +1,4 @@
-/** The frame around every page: navigation, the state of the connection, the page itself. */
+/** The frame of every page: navigation, connection status, and the page itself. */
 import { signal } from '@preact/signals'
 import type { FunctionComponent } from 'preact'
 import { useEffect } from 'preact/hooks'
@@ -59,7 +59,7 @@ const Nav = () => (
   </nav>
 )
 
-/** As narrow.css has it. */
+/** The same width as in narrow.css. */
 const narrow = matchMedia('(max-width: 820px)')
 const isNarrow = signal(narrow.matches)
 narrow.addEventListener('change', () => {
@@ -102,7 +102,7 @@ const pageOf = ({ page, rest }: Route): FunctionComponent => {
 const titleOf = ({ page, rest }: Route): string =>
   rest === '' ? (PLACES.find((place) => place.page === page)?.name ?? 'Holdfast') : `Task ${rest.slice(-8)}`
 
-/** Closes the menu that was opened on a narrow screen. */
+/** Closes the menu of narrow screens. */
 const closeMenu = (): void => {
   for (const menu of document.querySelectorAll<HTMLDetailsElement>('.side details')) menu.open = false
 }

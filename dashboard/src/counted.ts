@@ -1,11 +1,11 @@
-/** How many tasks are where: of one queue, or of several together. */
+/** Task counts of one queue, or of several together. */
 import { useEffect } from 'preact/hooks'
 import { queues, setQueues } from './live.ts'
 import { type Resource, useResource } from './resource.ts'
 import type { Counts, Queue } from './types.ts'
 import { number, short } from './words.ts'
 
-/** What is shown of a queue, under which name, and which list has the tasks. */
+/** The counts shown for a queue, their labels, and the filter of the linked list. */
 export const COUNTED: readonly (readonly [name: keyof Counts, label: string, view: string])[] = [
   ['ready', 'Ready', 'ready'],
   ['running', 'Running', 'running'],
@@ -19,7 +19,7 @@ export const sum = (of: readonly Queue[], name: keyof Counts): number => of.redu
 
 interface Shown {
   readonly count: number
-  /** '12.3k', with a plus when there may be more. */
+  /** '12.3k', with a plus if the count is a lower bound. */
   readonly text: string
   readonly title: string
 }
@@ -34,11 +34,11 @@ export const shownCount = (of: readonly Queue[], name: keyof Counts): Shown => {
   }
 }
 
-/** As they were last heard of; read once, until they are. */
+/** The latest counts from the stream; read once until the first ones arrive. */
 export const useQueues = (path: '/stats' | '/queues'): Resource<{ readonly queues: readonly Queue[] }> => {
   const read = useResource<{ readonly queues: readonly Queue[] }>(path)
   useEffect(() => {
-    // The page of queues reads again after a pause: that is newer than what was heard.
+    // The queues page reads again after a pause or resume, which is newer than the stream.
     if (read.data !== null && (path === '/queues' || queues.value === null)) setQueues(read.data.queues)
   }, [read.data])
   return queues.value === null ? read : { ...read, data: { queues: queues.value } }

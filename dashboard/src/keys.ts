@@ -1,4 +1,4 @@
-/** Keys: `g` and a letter goes to a page, `/` searches, `n` submits, `j` and `k` walk rows, `?` tells all this. */
+/** Keys: `g` and a letter goes to a page, `/` searches, `n` submits, `j` and `k` move between rows, `?` lists the keys. */
 import { ask } from './parts/ask.tsx'
 import { KeysHelp } from './parts/keys-help.tsx'
 import { askToSubmit } from './parts/submit.tsx'

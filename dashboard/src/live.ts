@@ -1,4 +1,4 @@
-/** One stream of server-sent events for the whole page. It rests while nobody looks at the tab. */
+/** One stream of server-sent events for the whole page. It is closed while the tab is hidden. */
 import { signal } from '@preact/signals'
 import { addressOf } from './api.ts'
 import { storeTime } from './time.ts'
@@ -17,14 +17,14 @@ export interface Depth extends Pick<Counts, 'ready' | 'running' | 'scheduled' | 
 export const connection = signal<Connection>('connecting')
 export const ticks = signal<readonly Tick[]>([])
 export const depths = signal<readonly Depth[]>([])
-/** null: not heard yet. */
+/** null before the first event. */
 export const queues = signal<readonly Queue[] | null>(null)
 export const recent = signal<readonly Change[]>([])
 
 type Listener = (ids: ReadonlySet<string>, skipped: number) => void
 const listeners = new Set<Listener>()
 
-/** Told which tasks moved. `skipped`: so many more, nobody knows which. */
+/** Receives the ids of changed tasks. `skipped` is the number of further, unknown ones. */
 export const onChanges = (listener: Listener): (() => void) => {
   listeners.add(listener)
   return () => listeners.delete(listener)
@@ -46,13 +46,13 @@ const open = (): void => {
   close()
   source = new EventSource(addressOf('/changes'))
   source.onopen = () => {
-    // What happened while we were away was not heard: pages read again.
+    // Events were missed while the stream was closed: pages read again.
     if (connection.value !== 'live') tellAll([], 1)
     connection.value = 'live'
   }
   source.onerror = () => {
     connection.value = 'lost'
-    // A browser comes back by itself from a lost connection, but not from an answer that is an error.
+    // A browser reconnects after a lost connection, but not after an error response.
     if (source?.readyState === EventSource.CLOSED) later = setTimeout(open, AGAIN)
   }
   hear<{ ticks: Tick[] }>('past', ({ ticks: past }) => {

@@ -1,11 +1,11 @@
-/** Something that is read from the server, and read again when it may have changed. */
+/** Data read from the server, and read again when it may have changed. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError, get } from './api.ts'
 import { onChanges } from './live.ts'
 import { isLocked } from './session.ts'
 
 export interface Resource<T> {
-  /** The last answer; it stays while a newer one is on its way. */
+  /** The last response; it stays while a newer one is loading. */
   readonly data: T | null
   readonly error: ApiError | null
   readonly reload: () => void
@@ -13,24 +13,24 @@ export interface Resource<T> {
 
 interface Options {
   readonly query?: Readonly<Record<string, string | number | undefined>>
-  /** Read again when one of these tasks moved; 'all': when any did. */
+  /** Read again when one of these tasks changes; 'all': when any task changes. */
   readonly follow?: ReadonlySet<string> | 'all'
-  /** Milliseconds between readings, whatever is heard. */
+  /** Milliseconds between reads, independent of the stream. */
   readonly every?: number
 }
 
-/** A busy store is not read again more often than this, */
+/** The shortest interval between two reads of a busy store, */
 const REST = 1_000
-/** and one that answers slowly has many times as long for itself: more after a list than after a look at one task. */
+/** and many times the response time for a slow one: more after a list than after a single task. */
 const REST_AFTER = { list: 30, task: 3 } as const
 
 interface Asked {
   path: string | null
   query: NonNullable<Options['query']>
   key: string | null
-  /** Not before this, by `performance.now()`. Infinite while an answer is on its way. */
+  /** The earliest next read, by `performance.now()`. Infinite while a response is pending. */
   notBefore: number
-  /** Something may have changed since the last reading began. */
+  /** Something may have changed since the last read began. */
   again: boolean
   restAfter: number
   timer: ReturnType<typeof setTimeout> | undefined
@@ -75,7 +75,7 @@ export const useResource = <T>(path: string | null, { query = {}, follow, every 
 
   const readSoon = useCallback(() => {
     asked.again = true
-    // It will be noticed when the answer is there, or the reading that waits comes after it.
+    // The pending response triggers another read, or the scheduled read covers it.
     if (asked.notBefore === Number.POSITIVE_INFINITY || asked.timer !== undefined) return
     asked.timer = setTimeout(read, Math.max(0, asked.notBefore - performance.now()))
   }, [])
@@ -90,7 +90,7 @@ export const useResource = <T>(path: string | null, { query = {}, follow, every 
 
   useEffect(
     () => () => {
-      // Nobody is there for an answer that is still on its way.
+      // The component is gone, so a pending response is dropped.
       asked.key = null
     },
     [],

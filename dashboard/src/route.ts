@@ -1,10 +1,10 @@
-/** Where we are: `#/tasks?status=dead`. In the hash, so that a link works under any path. */
+/** The current location: `#/tasks?status=dead`. In the hash, so that links work under any path. */
 import { signal } from '@preact/signals'
 
 export interface Route {
   /** '' for the overview. */
   readonly page: string
-  /** What follows the page: the id of a task. */
+  /** The part after the page: the id of a task. */
   readonly rest: string
   readonly query: Readonly<Record<string, string>>
 }
@@ -30,7 +30,7 @@ addEventListener('hashchange', () => {
   scrollTo(0, 0)
 })
 
-/** What is undefined or empty is left out of the address. */
+/** Undefined and empty values are omitted from the URL. */
 export const hrefOf = (path: string, query: Readonly<Record<string, string | undefined>> = {}): string => {
   const given = Object.entries(query).filter((pair): pair is [string, string] => Boolean(pair[1]))
   return `#/${path}${given.length === 0 ? '' : `?${new URLSearchParams(given)}`}`

@@ -1,11 +1,11 @@
-/** Who we are to the server: which store it shows, and what we may do. */
+/** The session with the server: its store and our rights. */
 import { computed, signal } from '@preact/signals'
 import { ApiError, get, post } from './api.ts'
 import { setStoreTime } from './time.ts'
 import type { Info } from './types.ts'
 
 export const info = signal<Info | null>(null)
-/** The server wants a token first. */
+/** The server requires a token. */
 export const isLocked = signal(false)
 export const isReadOnly = computed(() => info.value?.readOnly ?? false)
 
@@ -27,7 +27,7 @@ export const logIn = async (token: string): Promise<void> => {
   await loadInfo()
 }
 
-/** Why an action cannot be taken; null: it can. */
+/** Why an action is not allowed; null if it is. */
 export const refusal = (right: 'operate' | 'submit'): string | null => {
   if (info.value === null) return 'Not connected'
   if (info.value.readOnly) return 'The server is read-only'

@@ -1,20 +1,20 @@
-/** From a history to the stretches of a task's life: what it waited for, and each run. */
+/** Derives the periods of a task from its history: each wait and each run. */
 import type { Entry, Task } from './types.ts'
 
 export interface Span {
   readonly kind: 'delayed' | 'waiting' | 'running'
   readonly from: number
-  /** null: it still lasts. */
+  /** null if it has not ended. */
   readonly to: number | null
-  /** Of a run: which one, who ran it, and the move that ended it. */
+  /** For a run: its number, its worker, and the move that ended it. */
   readonly attempt?: number
   readonly by?: string
   readonly ending?: Entry
-  /** The status before that, when that says more than the move: a delay before a retry. */
+  /** The previous status if it says more than the move: a delay before a retry. */
   readonly after?: Entry
 }
 
-/** Attempts are counted from the end: the middle of a long history may have been dropped. */
+/** Counts attempts from the end, because the middle of a long history may have been dropped. */
 export const attemptsOf = ({ history, attempts }: Task): ReadonlyMap<number, number> => {
   const claims = history.filter(({ move }) => move === 'claim')
   return new Map(claims.map(({ n }, i) => [n, attempts - (claims.length - 1 - i)]))
@@ -22,11 +22,11 @@ export const attemptsOf = ({ history, attempts }: Task): ReadonlyMap<number, num
 
 export const spansOf = (task: Task): readonly Span[] => {
   const numbers = attemptsOf(task)
-  // What asks a running task to stop does not end the run.
+  // A cancel request does not end the run.
   const entries = task.history.filter(({ move }) => move !== 'request-cancel')
   return entries.flatMap((entry, i): Span[] => {
     const next = entries[i + 1]
-    // The middle of a long history was dropped: nothing is known of the time after this entry.
+    // The middle of the history was dropped: the time after this entry is unknown.
     if (next !== undefined && next.n > entry.n + 1 && !task.history.some(({ n }) => n === entry.n + 1)) return []
     const from = Date.parse(entry.at)
     const to = next === undefined ? null : Date.parse(next.at)

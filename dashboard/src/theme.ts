@@ -1,4 +1,4 @@
-/** Light, dark, or as the system has it: remembered in this browser. */
+/** Light, dark, or the system's theme; stored in this browser. */
 import { signal } from '@preact/signals'
 
 export type Theme = 'system' | 'light' | 'dark'
@@ -10,7 +10,7 @@ const kept = (): Theme => {
     const value = localStorage.getItem(KEPT_AS)
     return THEMES.find((theme) => theme === value) ?? 'system'
   } catch {
-    // Storage is forbidden to this page.
+    // The page may not use storage.
     return 'system'
   }
 }
@@ -23,7 +23,7 @@ system.addEventListener('change', () => {
 
 export const theme = signal<Theme>(kept())
 
-/** For what is drawn on a canvas, which no style sheet reaches. */
+/** For drawing on a canvas, which style sheets do not affect. */
 export const isDark = (): boolean => theme.value === 'dark' || (theme.value === 'system' && systemIsDark.value)
 
 export const applyTheme = (): void => {
@@ -36,7 +36,7 @@ export const setTheme = (chosen: Theme): void => {
   try {
     localStorage.setItem(KEPT_AS, chosen)
   } catch {
-    // Then it holds until the page is left.
+    // Then it lasts until the page is closed.
   }
 }
 

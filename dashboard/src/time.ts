@@ -1,4 +1,4 @@
-/** The store's time, ticking. Everything that says "3 s ago" reads it. */
+/** The store's time, updated every second. All relative times use it. */
 import { signal } from '@preact/signals'
 
 let ahead = 0
@@ -7,7 +7,7 @@ export const now = signal(Date.now())
 
 export const storeTime = (): number => Date.now() + ahead
 
-/** `at` is what the store's clock said when ours said `ours`. */
+/** `at` is the store's time when the browser's clock was `ours`. */
 export const setStoreTime = (at: number, ours: number): void => {
   ahead = at - ours
   now.value = storeTime()

@@ -1,4 +1,4 @@
-/** What comes over the wire, as far as the dashboard shows it. The whole of it is in /openapi.json. */
+/** The parts of the API that the dashboard shows. /openapi.json has all of it. */
 
 type Status = 'pending' | 'running' | 'completed' | 'failed' | 'cancelled' | 'expired' | 'archived'
 export type View = Status | 'scheduled' | 'ready' | 'retrying' | 'dead'
@@ -16,6 +16,7 @@ export interface Entry {
   readonly count?: number
   readonly error?: string
   readonly reason?: string
+  readonly changed?: readonly string[]
 }
 
 export interface Change extends Entry {
@@ -24,10 +25,17 @@ export interface Change extends Entry {
   readonly queue: string
 }
 
-interface TaskError {
+export interface ErrorCause {
   readonly name: string
   readonly message: string
+  readonly code?: string
+  readonly detail?: string
   readonly stack?: string
+  readonly cause?: ErrorCause
+  readonly errors?: readonly ErrorCause[]
+}
+
+interface TaskError extends ErrorCause {
   readonly at: string
   readonly attempt: number
 }
@@ -57,9 +65,15 @@ export interface Task {
   readonly replayedAs: string | null
   readonly replayOf: string | null
   readonly timeout: number | null
-  readonly lease: { readonly workerId: string; readonly claimedAt: string; readonly expiresAt: string } | null
+  readonly lease: {
+    readonly workerId: string
+    readonly claimedAt: string
+    readonly expiresAt: string
+    readonly deadline: string | null
+  } | null
   readonly cancelRequestedAt: string | null
   readonly lastError: TaskError | null
+  readonly outputError: string | null
   readonly createdAt: string
   readonly updatedAt: string
   readonly startedAt: string | null
@@ -96,7 +110,7 @@ export interface Counts {
 export interface Queue extends Counts {
   readonly queue: string
   readonly paused: boolean
-  /** Of these there may be more than the number says. */
+  /** The counts that are lower bounds. */
   readonly capped: readonly (keyof Counts)[]
 }
 
@@ -123,6 +137,8 @@ export interface WorkerInfo {
   readonly pid: number
   readonly startedAt: string
   readonly beatAt: string
+  readonly stuck: { readonly count: number }
+  readonly claiming: boolean
 }
 
 export interface Schedule {

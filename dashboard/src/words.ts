@@ -1,11 +1,11 @@
-/** Numbers, times and moves in words. */
+/** Formats numbers, times and moves. */
 import type { Entry, View } from './types.ts'
 
 const counting = new Intl.NumberFormat('en')
 
 export const number = (value: number): string => counting.format(value)
 
-/** 12,345 as 12.3k: for where there is little room. */
+/** 12,345 as 12.3k, for small spaces. */
 export const short = (value: number): string => {
   if (value < 10_000) return number(value)
   const [by, unit] = value < 1_000_000 ? [1_000, 'k'] : [1_000_000, 'M']
@@ -50,13 +50,13 @@ export const timeOfDay = (at: number): string => clock.format(at)
 
 export const dayOf = (at: number): string => day.format(at)
 
-/** The time alone when it is of today. */
+/** Only the time if it is today. */
 export const moment = (at: number, now: number): string =>
   new Date(at).toDateString() === new Date(now).toDateString() ? timeOfDay(at) : `${dayOf(at)}, ${timeOfDay(at)}`
 
 const toTheMinute = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
 
-/** Slots one after the other: a day is named where it begins, seconds only where there are any. */
+/** A list of slots: the day is shown where it changes, seconds only if they are not zero. */
 export const slotTimes = (slots: readonly string[], now: number): readonly string[] =>
   slots.map((slot, i) => {
     const at = Date.parse(slot)
@@ -65,7 +65,7 @@ export const slotTimes = (slots: readonly string[], now: number): readonly strin
     return dayOf(at) === before ? time : `${dayOf(at)} ${time}`
   })
 
-/** 'dead' says more than 'failed' only to who knows the word. */
+/** A failed task is shown as dead, like the view and the page. */
 export const VIEW_WORDS: Readonly<Record<View, string>> = {
   pending: 'pending',
   ready: 'ready',
@@ -84,24 +84,25 @@ const HAPPENED: Readonly<Record<string, (entry: Entry) => string>> = {
   submit: () => 'Submitted',
   claim: () => 'Claimed',
   complete: () => 'Completed',
-  fail: ({ to }) => (to === 'pending' ? 'Failed, will retry' : to === 'failed' ? 'Failed for good' : STOPPED),
+  fail: ({ to }) => (to === 'pending' ? 'Failed, will retry' : to === 'failed' ? 'Failed permanently' : STOPPED),
   'lose-lease': ({ to }) =>
-    to === 'pending' ? 'Lease lost, will retry' : to === 'failed' ? 'Lease lost for good' : STOPPED,
+    to === 'pending' ? 'Lease lost, will retry' : to === 'failed' ? 'Lease lost, failed' : STOPPED,
   'time-out': ({ to }) =>
-    to === 'pending' ? 'Timed out, will retry' : to === 'failed' ? 'Timed out for good' : STOPPED,
+    to === 'pending' ? 'Timed out, will retry' : to === 'failed' ? 'Timed out, failed' : STOPPED,
   reschedule: ({ to }) => (to === 'pending' ? 'Rescheduled' : to === 'failed' ? 'Too many reschedules' : STOPPED),
   release: ({ to }) => (to === 'pending' ? 'Released' : STOPPED),
   expire: () => 'Expired',
+  amend: ({ changed = [] }) => `Changed: ${changed.join(', ')}`,
   cancel: () => 'Cancelled',
   'request-cancel': () => 'Asked to stop',
-  retry: ({ to }) => (to === 'pending' ? 'Retried by hand' : 'Retried by hand, none left'),
+  retry: ({ to }) => (to === 'pending' ? 'Retried by operator' : 'Retried by operator, none left'),
   replay: () => 'Replayed',
   archive: () => 'Archived',
   unarchive: () => 'Unarchived',
   depart: () => 'Moved to another store',
 }
 
-const STOPPED = 'Stopped as asked'
+const STOPPED = 'Stopped as requested'
 
 export const happened = (entry: Entry): string =>
   Object.hasOwn(HAPPENED, entry.move) ? HAPPENED[entry.move]!(entry) : entry.move

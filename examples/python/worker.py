@@ -14,7 +14,7 @@ class Permanent(Exception):
 def call(path, **body):
     headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
     request = urllib.request.Request(f"{SERVER}/api/v1{path}", json.dumps(body).encode(), headers)
-    for attempt in range(5):  # an end may be told twice; a claim whose answer is lost lapses by itself
+    for attempt in range(5):  # finishing may be repeated; a claim whose answer is lost lapses
         try:
             with urllib.request.urlopen(request, timeout=60) as response:
                 return json.load(response)
@@ -33,7 +33,7 @@ def heartbeat(task, token, every, ended, cancelled):
             if call(f"/tasks/{task['id']}/heartbeat", token=token)["cancelRequested"]:
                 cancelled.set()
         except RuntimeError:
-            return cancelled.set()  # the lease is lost: somebody else has the task
+            return cancelled.set()  # the lease is lost: another worker may have the task
 
 
 def run(lease, handlers):

@@ -1,7 +1,9 @@
-/** From facts about a store and its surroundings to what a person should know: is it well, what was found, how to mend it. */
+/** Turns facts about a store and its environment into findings: a verdict, what was found, and how to fix it. */
 import { formatDuration } from './durations.ts'
+import { formatInstant } from './instants.ts'
+import type { Instant } from './task.ts'
 
-/** What stores and the runtime report; whether it is good or bad is decided here. Bytes, milliseconds, counts. */
+/** Stores and the runtime report facts; this file judges them. Units are bytes, milliseconds and counts. */
 export type Fact =
   | {
       readonly check: 'version'
@@ -11,7 +13,7 @@ export type Fact =
       readonly isEnough: boolean
     }
   | { readonly check: 'schema'; readonly found: number; readonly known: number }
-  /** One setting on which it rests that what was accepted survives. */
+  /** One setting that the durability of accepted tasks depends on. */
   | {
       readonly check: 'durability'
       readonly setting: string
@@ -20,11 +22,18 @@ export type Fact =
       readonly how: string
     }
   | { readonly check: 'integrity'; readonly by: string; readonly faults: readonly string[] }
-  /** What this role or user may not do, though it must. */
-  | { readonly check: 'permissions'; readonly who: string; readonly missing: readonly string[]; readonly how: string }
+  /** Rights that this role or user needs but does not have. */
+  | {
+      readonly check: 'permissions'
+      readonly who: string
+      readonly missing: readonly string[]
+      /** Also missing, but needed only by a check or a convenience. */
+      readonly optional?: readonly string[]
+      readonly how: string
+    }
   | { readonly check: 'privacy'; readonly path: string; readonly mode: number }
   | { readonly check: 'disk-space'; readonly free: number; readonly used: number }
-  /** The log that cannot be emptied while a reader holds on to it. */
+  /** The log, which cannot be truncated while a reader uses it. */
   | { readonly check: 'log'; readonly size: number; readonly usual: number }
   | {
       readonly check: 'bloat'
@@ -41,12 +50,30 @@ export type Fact =
       readonly hidden: number
     }
   | { readonly check: 'connections'; readonly used: number; readonly most: number }
-  /** Whether a write under a condition is refused when the condition does not hold: stores on objects and streams prove it by a race. */
+  /** Whether a conditional write is refused when its condition is false. Stores on objects and streams prove it with a race. */
   | { readonly check: 'conditional-writes'; readonly areAtomic: boolean; readonly found: string }
-  /** Old versions of what is written again and again, and whether a rule takes them away. */
+  /** Old versions of rewritten objects, and whether a rule removes them. */
   | { readonly check: 'versions'; readonly areKept: boolean; readonly areExpired: boolean }
   | { readonly check: 'clock'; readonly ahead: number; readonly uncertainty: number }
+  /** A process has used the file with a clock far ahead of this machine's. */
+  | {
+      readonly check: 'clock-mark'
+      readonly at: Instant
+      readonly by: string | null
+      readonly here: Instant
+      readonly leases: number
+      readonly tasks: number
+    }
   | { readonly check: 'workers'; readonly versions: Readonly<Record<string, number>> }
+  /** Handlers of one worker that did not stop when their signal aborted. */
+  | {
+      readonly check: 'stuck'
+      readonly worker: string
+      readonly count: number
+      readonly slots: number
+      readonly types: readonly string[]
+      readonly isClaiming: boolean
+    }
   | {
       readonly check: 'queue'
       readonly queue: string
@@ -54,7 +81,7 @@ export type Fact =
       readonly isPaused: boolean
       readonly unserved: readonly string[]
     }
-  /** A question that the store answered with an error. */
+  /** A read that failed with an error. */
   | { readonly check: 'reading'; readonly what: string; readonly error: string }
   | { readonly check: 'leases'; readonly lapsed: number; readonly oldest: number }
   | {
@@ -72,8 +99,8 @@ export interface Finding {
   readonly verdict: Verdict
   /** One sentence. */
   readonly found: string
-  /** What to do about it; null: nothing. */
-  readonly mend: string | null
+  /** What to do about it; null if nothing. */
+  readonly fix: string | null
 }
 
 type Of<Check extends Fact['check']> = Extract<Fact, { readonly check: Check }>
@@ -82,13 +109,15 @@ type Judges = { readonly [Check in Fact['check']]: (fact: Of<Check>) => Judged }
 
 const MB = 1_000_000
 
-const ok = (found: string): Judged => ({ verdict: 'ok', found, mend: null })
-const warning = (found: string, mend: string): Judged => ({ verdict: 'warning', found, mend })
-const problem = (found: string, mend: string): Judged => ({ verdict: 'problem', found, mend })
+const ok = (found: string): Judged => ({ verdict: 'ok', found, fix: null })
+const warning = (found: string, fix: string): Judged => ({ verdict: 'warning', found, fix })
+const problem = (found: string, fix: string): Judged => ({ verdict: 'problem', found, fix })
 
-/** From this on a difference of clocks is worth a word. */
+/** A smaller difference between clocks is not reported. */
 const CLOCK_OFF = 5_000
 const LONG_TRANSACTION = 300_000
+/** One that does nothing is forgotten, not long. */
+const LONG_IDLE_TRANSACTION = 60_000
 const LATE_SCHEDULE = 60_000
 const LITTLE_SPACE = 500 * MB
 
@@ -106,66 +135,72 @@ const JUDGES: Judges = {
   durability: ({ setting, value, wanted, how }) =>
     value === wanted
       ? ok(`${setting} is ${value}`)
-      : problem(`${setting} is ${value}, not ${wanted}: tasks that were accepted can be lost`, how),
+      : problem(`${setting} is ${value}, not ${wanted}: accepted tasks can be lost`, how),
 
   integrity: ({ by, faults }) =>
     faults.length === 0
-      ? ok(`${by} found no fault`)
+      ? ok(`${by} found no errors`)
       : problem(
           `${by} found the file damaged: ${faults.join('; ')}`,
-          'Stop all workers, copy the file with its -wal, and restore a backup, or rescue what can be read with `sqlite3 FILE .recover`.',
+          'Stop all workers, copy the file with its -wal, and restore a backup, or recover readable data with `sqlite3 FILE .recover`.',
         ),
 
-  permissions: ({ who, missing, how }) =>
-    missing.length === 0
-      ? ok(`${who} may do all that is needed`)
-      : problem(`${who} may not ${missing.join(', ')}`, how),
+  permissions: ({ who, missing, optional = [], how }) => {
+    if (missing.length > 0) return problem(`${who} may not ${[...missing, ...optional].join(', ')}`, how)
+    return optional.length === 0
+      ? ok(`${who} has every right that is needed`)
+      : warning(
+          `${who} has every right that workers need, but may not ${optional.join(', ')}, which only doctor needs`,
+          how,
+        )
+  },
 
   privacy: ({ path, mode }) =>
     (mode & 0o077) === 0
-      ? ok('only its owner can read the file')
+      ? ok('only the owner can read the file')
       : warning(
-          `others can read or write the file (mode ${mode.toString(8)}), and with it every payload`,
+          `other users can read or write the file (mode ${mode.toString(8)}), including every payload`,
           `chmod 600 ${path}*`,
         ),
 
   'disk-space': ({ free, used }) =>
     free > Math.max(LITTLE_SPACE, used / 10)
-      ? ok(`${bytes(free)} are free on its disk, ${bytes(used)} are used`)
+      ? ok(`${bytes(free)} are free on the disk, ${bytes(used)} are used`)
       : warning(
-          `only ${bytes(free)} are free on its disk, ${bytes(used)} are used`,
-          'Free some space, or `holdfast prune` what is not needed.',
+          `only ${bytes(free)} are free on the disk, ${bytes(used)} are used`,
+          'Free some space, or remove old tasks with `holdfast prune`.',
         ),
 
   log: ({ size, usual }) =>
     size <= 2 * usual
       ? ok(`the log has ${bytes(size)}`)
       : warning(
-          `the log has grown to ${bytes(size)}: a connection that reads without end keeps it from being emptied`,
-          'End that process (a backup, a shell with an open transaction), or restart the applications that have the file open.',
+          `the log has grown to ${bytes(size)}: a long-running read keeps it from being truncated`,
+          'End the reading process (a backup, a shell with an open transaction), or restart the applications that have the file open.',
         ),
 
   bloat: ({ what, dead, live, unit, how }) => {
-    const told = unit === 'bytes' ? bytes(dead) : `${dead} rows`
+    const text = unit === 'bytes' ? bytes(dead) : `${dead} rows`
     const isMuch = dead > live && dead > (unit === 'bytes' ? 64 * MB : 50_000)
-    return isMuch ? warning(`${what}: ${told} are dead, more than are alive`, how) : ok(`${what}: ${told} are dead`)
+    return isMuch ? warning(`${what}: ${text} are dead, more than are live`, how) : ok(`${what}: ${text} are dead`)
   },
 
   vacuum: ({ isOn }) =>
     isOn
       ? ok('autovacuum is on')
       : problem(
-          'autovacuum is off: tables and indexes grow without end, and claims get slower',
+          'autovacuum is off: tables and indexes grow without limit, and claims get slower',
           'alter system set autovacuum = on; select pg_reload_conf();',
         ),
 
   transactions: ({ oldest, hidden }) => {
     const unseen =
-      hidden === 0 ? '' : ` (${hidden} sessions of other roles cannot be seen: grant pg_read_all_stats to this role)`
-    if (oldest === null || oldest.age < LONG_TRANSACTION) return ok(`no transaction is open for long${unseen}`)
+      hidden === 0 ? '' : ` (${hidden} sessions of other roles are not visible: grant pg_read_all_stats to this role)`
+    const long = oldest?.state.startsWith('idle in transaction') ? LONG_IDLE_TRANSACTION : LONG_TRANSACTION
+    if (oldest === null || oldest.age < long) return ok(`no transaction has been open for long${unseen}`)
     return warning(
-      `a transaction of ${oldest.who} is open for ${formatDuration(seconds(oldest.age))} (${oldest.state}): until it ends nothing that died since is swept, and claims get slower${unseen}`,
-      'End it (select pg_terminate_backend(pid), drop the slot, or commit what was prepared), and set idle_in_transaction_session_timeout.',
+      `a transaction of ${oldest.who} has been open for ${formatDuration(seconds(oldest.age))} (${oldest.state}): until it ends, vacuum cannot remove newer dead rows, and claims get slower${unseen}`,
+      'End it (select pg_terminate_backend(pid), drop the slot, or finish the prepared transaction), and set idle_in_transaction_session_timeout.',
     )
   },
 
@@ -173,7 +208,7 @@ const JUDGES: Judges = {
     used < 0.9 * most
       ? ok(`${used} of ${most} connections are in use`)
       : warning(
-          `${used} of ${most} connections are in use: soon nobody can connect`,
+          `${used} of ${most} connections are in use: new ones will soon be refused`,
           'Lower `max` of the pools, use a pooler, or raise max_connections.',
         ),
 
@@ -186,9 +221,9 @@ const JUDGES: Judges = {
     !areKept
       ? ok('the bucket keeps no old versions')
       : areExpired
-        ? ok('the bucket keeps old versions, and a rule takes them away')
+        ? ok('the bucket keeps old versions, and a rule removes them')
         : warning(
-            'the bucket keeps every old version: each move of a task leaves one, for ever',
+            'the bucket keeps every old version: each move of a task leaves one forever',
             'Suspend versioning, or add a lifecycle rule with NoncurrentVersionExpiration and ExpiredObjectDeleteMarker.',
           ),
 
@@ -198,18 +233,33 @@ const JUDGES: Judges = {
       return ok(`the clocks of this machine and of the store agree to ${formatDuration(Math.round(Math.abs(ahead)))}`)
     return warning(
       `the clock of this machine is ${formatDuration(seconds(Math.abs(ahead)))} ${ahead > 0 ? 'ahead of' : 'behind'} the store's`,
-      'Let NTP set it. Tasks run by the clock of the store, but ids and logs of this machine are off.',
+      "Synchronise it with NTP. Tasks run by the store's clock, but ids and logs of this machine are wrong.",
     )
   },
+
+  'clock-mark': ({ at, by, here, leases, tasks }) =>
+    problem(
+      `${by ?? 'a process'} has used the file with a clock that showed ${formatInstant(at)}, ${formatDuration(seconds(at - here))} ahead of this machine's; ${tasks} tasks and ${leases} leases are dated in the future`,
+      'If that clock was wrong: set it, stop the process, and run `holdfast doctor --repair-clock`. If the clock of this machine is wrong, set this one.',
+    ),
 
   workers: ({ versions }) => {
     const each = Object.entries(versions).map(([version, count]) => `${count} with ${version}`)
     if (each.length > 1)
       return warning(
         `live workers have different versions of Holdfast: ${each.join(', ')}`,
-        'Finish the deployment, or stop those that were left behind: see `holdfast workers`.',
+        'Finish the deployment, or stop the old workers: see `holdfast workers`.',
       )
     return ok(each.length === 0 ? 'no live workers' : `live workers: ${each[0]}`)
+  },
+
+  stuck: ({ worker, count, slots, types, isClaiming }) => {
+    const handlers = count === 1 ? '1 handler is' : `${count} handlers are`
+    const text = `worker ${worker}: ${handlers} stuck (${types.map((type) => `'${type}'`).join(', ')}), with ${slots} slots`
+    const fix =
+      'Restart the worker. Make the handler obey ctx.signal, or isolate it in a thread or a process: docs/isolation.md.'
+    if (count === 0) return ok(`worker ${worker}: no handler is stuck`)
+    return isClaiming ? warning(text, fix) : problem(`${text}: it takes no new tasks`, fix)
   },
 
   queue: ({ queue, ready, isPaused, unserved }) => {
@@ -225,24 +275,27 @@ const JUDGES: Judges = {
   },
 
   reading: ({ what, error }) =>
-    problem(`${what} could not be read: ${error}`, 'Mend what else was found, then ask again.'),
+    problem(`${what} could not be read: ${error}`, 'Fix the other findings, then run doctor again.'),
 
   leases: ({ lapsed, oldest }) =>
     lapsed === 0
-      ? ok('every running task is held by a living worker')
+      ? ok('every running task is held by a live worker')
       : problem(
-          `${lapsed === 1 ? '1 running task has' : `${lapsed} running tasks have`} a lease that lapsed up to ${formatDuration(seconds(oldest))} ago, and no worker has looked since`,
-          'Start a worker, of any queue and type: its first look takes them back.',
+          `${lapsed === 1 ? '1 running task has' : `${lapsed} running tasks have`} a lease that lapsed up to ${formatDuration(seconds(oldest))} ago, and no worker has polled since`,
+          'Start a worker of any queue and type: its first poll takes them back.',
         ),
 
   schedule: ({ id, late, isReadable, hasWorkers }) => {
     if (!isReadable)
       return problem(`schedule '${id}' cannot be read`, `holdfast schedule delete ${id}, and create it again.`)
     if (late < LATE_SCHEDULE) return ok(`schedule '${id}' is on time`)
-    const told = `schedule '${id}' should have fired ${formatDuration(seconds(late))} ago`
+    const text = `schedule '${id}' should have fired ${formatDuration(seconds(late))} ago`
     return hasWorkers
-      ? problem(`${told}, though workers are alive`, 'Read the log of the workers: they say why it cannot fire.')
-      : problem(`${told}; no worker is alive to fire it`, 'Start a worker: each of them is a scheduler.')
+      ? problem(
+          `${text}, though workers are alive`,
+          'Read the log of the workers: it says why the schedule cannot fire.',
+        )
+      : problem(`${text}; no worker is alive to fire it`, 'Start a worker: every worker fires schedules.')
   },
 }
 

@@ -1,4 +1,4 @@
-/** Durations as people write them, to milliseconds; and back, for people to read. */
+/** Parses durations as people write them, and formats milliseconds for people. */
 import ms from 'ms'
 import { HoldfastError } from './errors.ts'
 
@@ -10,19 +10,19 @@ export interface DurationParts {
   readonly milliseconds?: number
 }
 
-/** `'500ms'`, `'30s'`, `'5m'`, `'1h30m'`, `'7d'`, `{ minutes: 5 }`, or 0. A bare number is refused: of what? */
+/** `'500ms'`, `'30s'`, `'5m'`, `'1h30m'`, `'7d'`, `{ minutes: 5 }`, or 0. A bare number is refused, because it has no unit. */
 export type Duration = string | DurationParts | 0
 
 const PART_MS = { days: 86_400_000, hours: 3_600_000, minutes: 60_000, seconds: 1_000, milliseconds: 1 } as const
 const WRITTEN = /^(\d+(\.\d+)?(ms|s|m|h|d|w))+$/
 const TOKEN = /\d+(?:\.\d+)?(?:ms|s|m|h|d|w)/g
-/** A hundred years: beyond it, instants stop being exact and a person meant something else. */
-const LONGEST = 36_525 * 86_400_000
+/** A hundred years. A longer duration is a mistake, and instants would lose precision. */
+export const LONGEST_DURATION = 36_525 * 86_400_000
 
 /** Milliseconds of `value`, or INVALID_DURATION with `field` named. */
 export const parseDuration = (value: Duration, field: string): number => {
   const total = typeof value === 'string' ? ofText(value, field) : ofParts(value, field)
-  if (total > LONGEST) throw invalid(field, value, 'is longer than a hundred years')
+  if (total > LONGEST_DURATION) throw invalid(field, value, 'is longer than a hundred years')
   return Math.round(total)
 }
 
@@ -42,11 +42,7 @@ const ofText = (text: string, field: string): number => {
 const ofParts = (value: unknown, field: string): number => {
   if (value === 0) return 0
   if (typeof value === 'number') {
-    throw invalid(
-      field,
-      value,
-      `is a bare number: write '${value}ms' or '${value}s', so that nobody has to guess the unit`,
-    )
+    throw invalid(field, value, `is a bare number: write '${value}ms' or '${value}s', so that the unit is clear`)
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw invalid(field, value, "must be a duration such as '30s' or { minutes: 5 }")

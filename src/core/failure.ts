@@ -1,21 +1,45 @@
-/** What a handler threw, as data on the task; and the three errors by which a handler says what it wants. */
-import { type Duration, parseDuration } from './durations.ts'
-import { cleanText } from './payload.ts'
-import type { Instant, TaskError } from './task.ts'
+/** The three errors with which a handler controls what happens next. */
+import { type Duration, LONGEST_DURATION, parseDuration } from './durations.ts'
+import { isInstance, readField, readText } from './error-facts.ts'
+import { HoldfastError } from './errors.ts'
+import { LAST_INSTANT } from './instants.ts'
+import { type InstantInput, parseInstant } from './submission.ts'
+import type { Instant } from './task.ts'
 
 /** Fail without retry. */
 export class PermanentError extends Error {
   override readonly name: string = 'PermanentError'
 }
 
-/** Retry with backoff: what any other error does too. Says in the code that it was meant. */
+export interface RetryableOptions extends ErrorOptions {
+  /** Replaces the backoff before the next run, this once. Default: the retry policy decides. */
+  readonly delay?: Duration
+}
+
+/** Retry, like any other error. States the intent in the code, and may name the delay. */
 export class RetryableError extends Error {
   override readonly name: string = 'RetryableError'
+  /** Milliseconds; null: the retry policy decides. */
+  readonly delay: number | null
+
+  constructor(message?: string, { delay, ...options }: RetryableOptions = {}) {
+    super(message, options)
+    this.delay = delay === undefined ? null : parseDuration(delay, 'delay')
+  }
+}
+
+/** The delay that a RetryableError names; null: none. Never throws: the error may come from another copy of this package. */
+export const retryDelay = (thrown: unknown): number | null => {
+  if (!isInstance(thrown, RetryableError) && readText(thrown, 'name') !== 'RetryableError') return null
+  const delay = readField(thrown, 'delay')
+  return typeof delay === 'number' && Number.isFinite(delay) ? within(delay, 0, LONGEST_DURATION) : null
 }
 
 export interface RescheduleOptions {
   /** Added to `expiresAt` where the task has one. */
   readonly extendExpiration?: Duration
+  /** Also pauses the queue of the task until it is due again, for 24 hours at most: one answer 429 stops all its workers. */
+  readonly pause?: 'queue'
 }
 
 /** Anything with headers: a fetch Response. */
@@ -27,86 +51,102 @@ interface HasHeaders {
 export class RescheduleError extends Error {
   override readonly name: string = 'RescheduleError'
   readonly delay: number
-  /** Given instead of a delay where the answer named an instant. */
+  /** Used instead of a delay if the response names an instant. */
   readonly at: Instant | null
   readonly extendExpiration: number
+  readonly pause: 'queue' | null
 
-  constructor(delay: Duration, options: RescheduleOptions & { readonly at?: Instant } = {}) {
+  constructor(delay: Duration, options: RescheduleOptions & { readonly at?: InstantInput } = {}) {
     super('rescheduled')
     this.delay = parseDuration(delay, 'delay')
-    this.at = options.at ?? null
+    this.at = options.at === undefined || options.at === null ? null : parseInstant(options.at, 'at')
     this.extendExpiration =
       options.extendExpiration === undefined ? 0 : parseDuration(options.extendExpiration, 'extendExpiration')
+    if (options.pause !== undefined && options.pause !== 'queue')
+      throw new HoldfastError('INVALID_OPTION', "pause must be 'queue'", { field: 'pause' })
+    this.pause = options.pause ?? null
   }
 
-  /** As the response's Retry-After says (seconds, or a date), else after `fallback`. */
+  /** Follows the response's Retry-After (seconds or a date), otherwise uses `fallback`. A wait of over a century is cut to one. */
   static after(response: HasHeaders, fallback: Duration = '60s', options: RescheduleOptions = {}): RescheduleError {
     const header = response.headers.get('retry-after')?.trim() ?? ''
     if (/^\d{1,9}$/.test(header)) return new RescheduleError({ seconds: Number(header) }, options)
-    // Every form of an HTTP date begins with the day's name; Date.parse alone takes '-5' for a year.
+    // Every HTTP date begins with a weekday. Date.parse alone would read '-5' as a year.
     const at = /^[A-Za-z]{3}/.test(header) ? Date.parse(header) : Number.NaN
     if (Number.isNaN(at)) return new RescheduleError(fallback, options)
-    // The server's own clock is the better witness of how far off its date is.
+    // The server's clock tells best how far away its date is.
     const sentAt = Date.parse(response.headers.get('date') ?? '')
-    if (Number.isNaN(sentAt)) return new RescheduleError(0, { ...options, at })
-    return new RescheduleError({ milliseconds: Math.max(0, at - sentAt) }, options)
+    if (!Number.isNaN(sentAt)) return new RescheduleError(atMostACentury(at - sentAt), options)
+    if (at <= LONG_AGO) return new RescheduleError(0, options)
+    return new RescheduleError(0, { ...options, at: Math.min(at, LAST_INSTANT) })
   }
 }
 
-const MAX_ERROR_BYTES = 8_192
-const MAX_NAME = 128
-const MAX_MESSAGE = 4_096
+const LONG_AGO = Date.UTC(2000, 0)
 
-/** Whatever was thrown, as text of at most 8 KiB. Never throws, whatever its getters do. */
-export const describeError = (thrown: unknown, at: Instant, attempt: number): TaskError => {
-  const name = cut(read(thrown, 'name') || (isInstance(thrown, Error) ? 'Error' : 'Thrown'), MAX_NAME)
-  const message = cut(read(thrown, 'message') || textOf(thrown), MAX_MESSAGE)
-  const left = MAX_ERROR_BYTES - Buffer.byteLength(name) - Buffer.byteLength(message) - 64
-  const stack = cut(read(thrown, 'stack'), left)
-  return stack === '' ? { name, message, at, attempt } : { name, message, stack, at, attempt }
-}
+const atMostACentury = (milliseconds: number): Duration => ({
+  milliseconds: within(milliseconds, 0, LONGEST_DURATION),
+})
 
-/** instanceof, also for a proxy that will not be asked: a handler may throw or return anything. */
-const isInstance = <T>(value: unknown, kind: abstract new (...args: never[]) => T): value is T => {
-  try {
-    return value instanceof kind
-  } catch {
-    return false
-  }
-}
+const within = (value: number, least: number, most: number): number =>
+  Math.min(Math.max(Math.round(value), least), most)
 
-/** Also across copies of this package, where instanceof would not tell. */
+/** Works across copies of this package, where instanceof fails. */
 export const isPermanent = (thrown: unknown): boolean =>
-  isInstance(thrown, PermanentError) || (isInstance(thrown, Error) && read(thrown, 'name') === 'PermanentError')
+  isInstance(thrown, PermanentError) || (isInstance(thrown, Error) && readText(thrown, 'name') === 'PermanentError')
 
-export const isReschedule = (thrown: unknown): thrown is RescheduleError =>
-  isInstance(thrown, RescheduleError) ||
-  (isInstance(thrown, Error) &&
-    read(thrown, 'name') === 'RescheduleError' &&
-    Number.isFinite((thrown as Partial<RescheduleError>).delay))
+/** What a RescheduleError asks for, in times that every store can keep. */
+export interface RescheduleWish {
+  readonly delay: number
+  readonly at: Instant | null
+  readonly extendExpiration: number
+  readonly pause: 'queue' | null
+}
 
-const read = (thrown: unknown, field: 'name' | 'message' | 'stack'): string => {
-  try {
-    const value = (thrown as Record<string, unknown> | null | undefined)?.[field]
-    return typeof value === 'string' ? value : ''
-  } catch {
-    return ''
+/**
+ * The wish in what a handler threw or returned. null: it is something else. A HoldfastError: it asks for a time that is none, which
+ * fails the attempt. Never throws: the error may come from another copy of this package, or only look like ours.
+ */
+export const rescheduleWish = (thrown: unknown): RescheduleWish | HoldfastError | null => {
+  if (!isInstance(thrown, Error)) return null
+  const isOurs = isInstance(thrown, RescheduleError)
+  if (!isOurs && readText(thrown, 'name') !== 'RescheduleError') return null
+  const [delay, at, extendExpiration] = ['delay', 'at', 'extendExpiration'].map(
+    (name) => readField(thrown, name) ?? null,
+  )
+  // An error of that name without any time comes from elsewhere: it fails the attempt as it is.
+  if (!isOurs && typeof delay !== 'number' && typeof at !== 'number') return null
+  if (!isTime(delay)) return noTime('delay', delay)
+  if (!isTime(at)) return noTime('at', at)
+  if (!isTime(extendExpiration)) return noTime('extendExpiration', extendExpiration)
+  return {
+    delay: within(delay ?? 0, 0, LONGEST_DURATION),
+    at: at === null ? null : within(at, 0, LAST_INSTANT),
+    extendExpiration: within(extendExpiration ?? 0, 0, LONGEST_DURATION),
+    pause: readText(thrown, 'pause') === 'queue' ? 'queue' : null,
   }
 }
 
-const textOf = (thrown: unknown): string => {
-  try {
-    return typeof thrown === 'object' && thrown !== null ? (JSON.stringify(thrown) ?? 'unknown error') : String(thrown)
-  } catch {
-    return 'an error that cannot be printed'
-  }
+export const isReschedule = (thrown: unknown): boolean => {
+  const wish = rescheduleWish(thrown)
+  return wish !== null && !(wish instanceof HoldfastError)
 }
 
-const cut = (text: string, bytes: number): string => {
-  const clean = cleanText(text.length > bytes ? text.slice(0, bytes) : text)
-  if (Buffer.byteLength(clean) <= bytes) return clean
-  return Buffer.from(clean)
-    .subarray(0, bytes)
-    .toString('utf8')
-    .replace(/\uFFFD+$/, '')
+const isTime = (value: unknown): value is number | null => value === null || Number.isFinite(value)
+
+const noTime = (field: string, value: unknown): HoldfastError => {
+  const given = typeof value === 'number' ? String(value) : `a ${typeof value}`
+  const why = `${field} of the RescheduleError is ${given}: it must be a finite number of milliseconds`
+  return new HoldfastError('INVALID_OPTION', why, { field })
 }
+
+/** A wrong Retry-After must not stop a queue for longer. */
+const LONGEST_PAUSE = 86_400_000
+
+/** Until when the queue of a task pauses that is rescheduled now. */
+export const pauseEnd = (wish: RescheduleWish, now: Instant): Instant =>
+  now + Math.min(waitOf(wish, now), LONGEST_PAUSE)
+
+/** How long a task waits that is rescheduled now. */
+export const waitOf = ({ delay, at }: RescheduleWish, now: Instant): number =>
+  at === null ? delay : within(at - now, 0, LONGEST_DURATION)

@@ -1,27 +1,27 @@
-/** An idempotency key is a record of its own: it outlives its task, and only these rules say when it ends. */
+/** An idempotency key is a separate record that outlives its task. These rules decide when it ends. */
 import { canonicalJson, decodePayload, type Payload } from './payload.ts'
 import type { Instant } from './task.ts'
 
 export interface KeyRecord {
   readonly key: string
   readonly taskId: string
-  /** Of type and canonical input: tells a repeat from a clash. */
+  /** The hash of type and canonical input, which distinguishes a repeat from a conflict. */
   readonly hash: string
   /** The key lives at least until then; exactly until then when `exact`. */
   readonly expiresAt: Instant
-  /** A lifetime given on submit ends the key exactly, even while its task is there. */
+  /** A lifetime given on submit ends the key exactly then, even while its task exists. */
   readonly exact: boolean
 }
 
 export const DEFAULT_IDEMPOTENCY_TTL = 86_400_000
 
-/** Whether the key still stands for its task. */
+/** Whether the key is still valid for its task. */
 export const keyIsLive = (key: KeyRecord, taskExists: boolean, now: Instant): boolean =>
   now < key.expiresAt || (!key.exact && taskExists)
 
-/** What is hashed: two submissions with the same text are the same work. */
+/** The text to hash: two submissions with the same text are the same work. */
 export const keySubject = (type: string, input: Payload): string =>
   `${type}\n${input.encoding}\n${input.encoding === 'json' ? canonicalJson(decodePayload(input.text, 'json')) : input.text}`
 
-/** Keys that Holdfast makes itself. */
+/** Keys that Holdfast generates. */
 export const RESERVED_KEY = /^(replay|schedule):/

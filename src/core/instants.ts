@@ -1,11 +1,21 @@
-/** Instants as people read them. */
+/** The instants that a record may hold, and their format for people. */
 import { formatDuration } from './durations.ts'
 import type { Instant } from './task.ts'
+
+/** The years 1 to 9999: every store keeps them, and every language reads them in ISO 8601. */
+const FIRST_INSTANT: Instant = -62_135_596_800_000
+export const LAST_INSTANT: Instant = 253_402_300_799_999
+
+export const isInstant = (value: unknown): value is Instant =>
+  Number.isInteger(value) && (value as number) >= FIRST_INSTANT && (value as number) <= LAST_INSTANT
+
+/** A sum of instants and durations may pass the end of the calendar; the record then holds the end. */
+export const atMostLast = (at: Instant): Instant => Math.min(at, LAST_INSTANT)
 
 /** ISO 8601 in UTC; milliseconds are left out when they are zero. */
 export const formatInstant = (at: Instant): string => new Date(at).toISOString().replace('.000Z', 'Z')
 
-/** `in 2h 30m`, `5s ago`, `now`. To the second from one second on, so that what was asked for as 1h reads as 1h. */
+/** `in 2h 30m`, `5s ago`, `now`. Rounded to seconds from one second on, so that a delay of 1h reads as 1h. */
 export const formatRelative = (at: Instant, now: Instant): string => {
   const away = Math.abs(at - now)
   if (away === 0) return 'now'

@@ -1,16 +1,22 @@
-/** Every decision about a task: one pure function for each move of the table in moves.ts. No clock, no dice, no I/O: now and random are given. */
+/** Every decision about a task: one pure function for each move in moves.ts. No clock, no randomness, no I/O: now and random are arguments. */
+
+import { formatDuration } from './durations.ts'
+import { describeError, errorLine } from './error-facts.ts'
 import { HoldfastError } from './errors.ts'
-import { describeError } from './failure.ts'
+import { retryDelay } from './failure.ts'
+import { deadlineOf, isExpiredAt, isOverdue } from './guards.ts'
+import { atMostLast } from './instants.ts'
 import { type Actor, type EntryFacts, type MoveName, move } from './moves.ts'
-import { hasDeparted } from './moving.ts'
-import type { Payload } from './payload.ts'
+import type { Output } from './output.ts'
 import { backoff } from './retry.ts'
 import type { Change, ChangeSet, Holder, Instant, Lease, TaskError, TaskRecord, TaskStatus } from './task.ts'
 import { isTerminal, TERMINAL_STATUSES } from './task.ts'
+import { hasDeparted } from './transfer.ts'
 
-export { type Actor, hasOp, MOVES, type MoveName } from './moves.ts'
+export { isExpiredAt } from './guards.ts'
+export { type Actor, hasOp, isLegal, MOVES, type MoveName, RUN_ENDS } from './moves.ts'
 
-/** What every move to pending clears; lastError stays. */
+/** The fields that every move to pending clears; lastError stays. */
 const TO_PENDING = { lease: null, completedAt: null, cancelRequestedAt: null, progress: null } as const
 
 // ── claim ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -22,13 +28,13 @@ export interface ClaimFacts {
   readonly now: Instant
 }
 
-/** The one move that a SQL store performs itself; a conformance case pins it to this function, field for field. */
+/** The only move that a SQL store performs itself; a conformance case compares it with this function field by field. */
 export const claim = (task: TaskRecord, { token, workerId, leaseTtl, now }: ClaimFacts): Change => {
   if (task.status === 'running') throw ended(task, 'TASK_ALREADY_CLAIMED')
   if (task.status !== 'pending') throw ended(task)
   if (isExpiredAt(task, now)) throw ended(task, 'TASK_EXPIRED')
   if (now < task.availableAt) throw ended(task, 'TASK_NOT_AVAILABLE')
-  const lease: Lease = { token, workerId, claimedAt: now, expiresAt: now + leaseTtl }
+  const lease: Lease = { token, workerId, claimedAt: now, expiresAt: now + leaseTtl, ttl: leaseTtl }
   return move(
     task,
     'claim',
@@ -37,9 +43,6 @@ export const claim = (task: TaskRecord, { token, workerId, leaseTtl, now }: Clai
     { lease, attempts: task.attempts + 1, startedAt: now },
   )
 }
-
-export const isExpiredAt = (task: Pick<TaskRecord, 'expiresAt'>, now: Instant): boolean =>
-  task.expiresAt !== null && now >= task.expiresAt
 
 // ── moves out of running ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -61,11 +64,12 @@ export const holding = (task: TaskRecord, holder: Holder): Lease => {
 
 const holderActor = (lease: Lease, now: Instant): Actor => ({ now, by: lease.workerId, op: lease.token })
 
-export const complete = (task: TaskRecord, holder: Holder, output: Payload, now: Instant): Change => {
+export const complete = (task: TaskRecord, holder: Holder, output: Output, now: Instant): Change => {
   const lease = holding(task, holder)
   return move(task, 'complete', 'completed', holderActor(lease, now), {
     output: output.text,
     outputEncoding: output.encoding,
+    ...(output.error === undefined ? null : { outputError: output.error }),
     lease: null,
     completedAt: now,
   })
@@ -83,25 +87,39 @@ export const fail = (task: TaskRecord, holder: Holder, { error, permanent, now, 
   return endAttempt(task, 'fail', holderActor(lease, now), describeError(error, now, task.attempts), {
     permanent,
     random,
+    delay: retryDelay(error),
   })
 }
 
-export const timeOut = (task: TaskRecord, holder: Holder, message: string, now: Instant, random: number): Change => {
+export const timeOut = (task: TaskRecord, holder: Holder, now: Instant, random: number): Change => {
   const lease = holding(task, holder)
-  const error: TaskError = { name: 'TimeoutError', message, at: now, attempt: task.attempts }
+  const error: TaskError = { name: 'TimeoutError', message: timedOutText(task), at: now, attempt: task.attempts }
   return endAttempt(task, 'time-out', holderActor(lease, now), error, { permanent: false, random })
 }
 
-/** A lapsed lease, taken by whoever looks. The change holds only while the lease still ends when it was seen to. */
+const timedOutText = ({ timeout }: TaskRecord): string => `timed out after ${formatDuration(timeout!)}`
+
+/**
+ * Any process may take a lapsed lease. The change is valid only while the end of the lease is the one that was read. A lease that
+ * was renewed up to the deadline of its run counts as timed out.
+ */
 export const loseLease = (task: TaskRecord, by: string, now: Instant, random: number): Change => {
   const { lease } = task
   if (task.status !== 'running' || lease === null || now < lease.expiresAt) {
     throw new HoldfastError('INTERNAL', `task ${task.id} has no lapsed lease`, { id: task.id })
   }
-  const error: TaskError = { name: 'LeaseExpired', message: 'lease expired', at: now, attempt: task.attempts }
   const actor = { now, by, op: lease.token }
+  const deadline = deadlineOf(task)
+  const isOverTime = deadline !== null && now >= deadline
+  const error: TaskError = {
+    ...(isOverTime
+      ? { name: 'TimeoutError', message: timedOutText(task) }
+      : { name: 'LeaseExpired', message: 'lease expired' }),
+    at: now,
+    attempt: task.attempts,
+  }
   return {
-    ...endAttempt(task, 'lose-lease', actor, error, { permanent: false, random }),
+    ...endAttempt(task, isOverTime ? 'time-out' : 'lose-lease', actor, error, { permanent: false, random }),
     leaseExpiresAt: lease.expiresAt,
   }
 }
@@ -112,16 +130,17 @@ const endAttempt = (
   name: 'fail' | 'lose-lease' | 'time-out' | 'retry',
   actor: Actor,
   lastError: TaskError,
-  { permanent, random }: { permanent: boolean; random: number | null },
+  { permanent, random, delay = null }: { permanent: boolean; random: number | null; delay?: number | null },
 ): Change => {
   const { now } = actor
-  // The cut may halve a character, which not every store can keep.
-  const facts = { error: lastError.message.slice(0, 200).toWellFormed() }
+  // Truncation may split a surrogate pair, which not every store can keep.
+  const facts = { error: errorInHistory(lastError).slice(0, LONGEST_IN_HISTORY).toWellFormed() }
   if (task.cancelRequestedAt !== null) return cancelRun(task, name, actor, { lastError }, facts)
   if (permanent || !hasRetriesLeft(task)) {
     return move(task, name, 'failed', actor, { lease: null, completedAt: now, lastError }, facts)
   }
-  const availableAt = random === null ? now : now + backoff(task.retryPolicy, task.retryCount, random)
+  const wait = delay ?? (random === null ? 0 : backoff(task.retryPolicy, task.retryCount, random))
+  const availableAt = now + wait
   const count = task.retryCount + 1
   return move(
     task,
@@ -133,7 +152,26 @@ const endAttempt = (
   )
 }
 
+const LONGEST_IN_HISTORY = 200
+
+/** The message and its causes, without the name, which lastError has. */
+const errorInHistory = (error: TaskError): string => {
+  const { cause, errors, code } = error
+  return cause === undefined && errors === undefined && code === undefined
+    ? error.message
+    : errorLine(error).slice(error.message === '' ? 0 : error.name.length + 2)
+}
+
 const hasRetriesLeft = (task: TaskRecord): boolean => task.maxRetries === null || task.retryCount < task.maxRetries
+
+const mustHaveRetriesLeft = (task: TaskRecord): void => {
+  if (hasRetriesLeft(task)) return
+  const fix = task.status === 'running' ? 'it goes on running' : 'replay gives it a new budget'
+  throw new HoldfastError('MAX_ATTEMPTS_REACHED', `task ${task.id} has used its ${task.maxRetries} retries; ${fix}`, {
+    id: task.id,
+    maxRetries: task.maxRetries,
+  })
+}
 
 const cancelRun = (
   task: TaskRecord,
@@ -162,8 +200,8 @@ export const reschedule = (
     return move(task, 'reschedule', 'failed', actor, { lease: null, completedAt: now, lastError }, { error: message })
   }
   const count = task.rescheduleCount + 1
-  const availableAt = now + delay
-  const expiresAt = task.expiresAt === null ? null : task.expiresAt + extendExpiration
+  const availableAt = atMostLast(now + delay)
+  const expiresAt = task.expiresAt === null ? null : atMostLast(task.expiresAt + extendExpiration)
   const extended = extendExpiration > 0 && expiresAt !== null
   return move(
     task,
@@ -183,7 +221,7 @@ export const release = (task: TaskRecord, holder: Holder, now: Instant): Change 
 
 // ── expiry ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** By hand on any pending task; else only once `expiresAt` has passed. */
+/** An operator may expire any pending task; otherwise only after `expiresAt`. */
 export const expire = (task: TaskRecord, actor: Actor): Change => {
   if (task.status !== 'pending') {
     throw new HoldfastError('CANNOT_EXPIRE', `task ${task.id} is ${task.status}; only a pending task can expire`, {
@@ -195,18 +233,15 @@ export const expire = (task: TaskRecord, actor: Actor): Change => {
   return move(task, 'expire', 'expired', actor, { expiredAt: now, completedAt: now }, { expiredAt: now })
 }
 
-/** What is to be done about a task that a look found due: take its lapsed lease, mark it expired, or (null) nothing yet. */
+/** The change for a task that the store reported as overdue: take its lapsed lease, or mark it expired; null if neither applies yet. */
 export const overdue = (task: TaskRecord, actor: Actor, random: number): Change | null => {
-  if (task.status === 'running' && task.lease !== null && actor.now >= task.lease.expiresAt) {
-    return loseLease(task, actor.by, actor.now, random)
-  }
-  if (task.status === 'pending' && isExpiredAt(task, actor.now)) return expire(task, actor)
-  return null
+  if (!isOverdue(task, actor.now)) return null
+  return task.status === 'running' ? loseLease(task, actor.by, actor.now, random) : expire(task, actor)
 }
 
 // ── moves by people ──────────────────────────────────────────────────────────────────────────────────────────────
 
-/** null: it is cancelled, or asked to stop, already. */
+/** null if it is already cancelled or asked to stop. */
 export const cancel = (task: TaskRecord, actor: Actor, reason?: string): Change | null => {
   const facts = reason === undefined ? {} : { reason }
   if (task.status === 'pending') return move(task, 'cancel', 'cancelled', actor, { completedAt: actor.now }, facts)
@@ -221,6 +256,8 @@ export const cancel = (task: TaskRecord, actor: Actor, reason?: string): Change 
 export const retry = (task: TaskRecord, actor: Actor): Change => {
   const { now } = actor
   if (task.status === 'running') {
+    // A run with a cancel request ends as cancelled and needs no retry; a retry must not kill any other run.
+    if (task.cancelRequestedAt === null) mustHaveRetriesLeft(task)
     const error: TaskError = {
       name: 'RetriedByOperator',
       message: 'retried by operator',
@@ -235,13 +272,7 @@ export const retry = (task: TaskRecord, actor: Actor): Change => {
     const why = task.status === 'pending' ? 'pending: it will run by itself' : task.status
     throw new HoldfastError('CANNOT_RETRY', `task ${task.id} is ${why}`, { id: task.id, status: task.status })
   }
-  if (!hasRetriesLeft(task)) {
-    throw new HoldfastError(
-      'MAX_ATTEMPTS_REACHED',
-      `task ${task.id} has used its ${task.maxRetries} retries; replay gives it a new budget`,
-      { id: task.id, maxRetries: task.maxRetries },
-    )
-  }
+  mustHaveRetriesLeft(task)
   const count = task.retryCount + 1
   return move(
     task,
@@ -253,7 +284,7 @@ export const retry = (task: TaskRecord, actor: Actor): Change => {
   )
 }
 
-/** Back from the dead letters with a new budget. `expiresAt` is cleared unless given anew. */
+/** Runs a dead letter again with a new retry budget. `expiresAt` is cleared unless a new one is given. */
 export const replay = (task: TaskRecord, actor: Actor, expiresAt: Instant | null = null): Change => {
   if (task.status !== 'failed') {
     throw new HoldfastError('CANNOT_REPLAY', `task ${task.id} is ${task.status}; only a failed task can be replayed`, {
@@ -273,7 +304,7 @@ export const replay = (task: TaskRecord, actor: Actor, expiresAt: Instant | null
   )
 }
 
-/** null: it is archived already. `replayedAs` links a task that was replayed as a new one. */
+/** null if it is already archived. `replayedAs` links the new task of a replay. */
 export const archive = (task: TaskRecord, actor: Actor, replayedAs?: string): Change | null => {
   if (task.status === 'archived') return null
   mustBeTerminal(task)
@@ -297,7 +328,7 @@ export const unarchive = (task: TaskRecord, actor: Actor): Change => {
   return move(task, 'unarchive', task.archivedFrom, actor, { archivedFrom: null })
 }
 
-/** Throws TASK_NOT_TERMINAL: only what has ended can be removed or archived. */
+/** Throws TASK_NOT_TERMINAL unless the task has ended: only ended tasks can be removed or archived. */
 export const mustBeTerminal = (task: TaskRecord): void => {
   if (isTerminal(task.status)) return
   throw new HoldfastError(
@@ -317,7 +348,7 @@ const ENDED = {
   running: 'TASK_ALREADY_CLAIMED',
 } as const
 
-/** The error that says which status stood in the way. */
+/** The error that names the status that prevents the move. */
 export const ended = (
   task: TaskRecord,
   code: (typeof ENDED)[TaskStatus] | 'TASK_NOT_AVAILABLE' | 'WRONG_WORKER' = ENDED[task.status],

@@ -3,86 +3,98 @@ import { HoldfastError } from './errors.ts'
 import type { Change, ChangeSet, HistoryEntry, Instant, TaskRecord, TaskStatus } from './task.ts'
 
 interface Move {
-  readonly from: readonly TaskStatus[]
-  readonly to: readonly TaskStatus[]
+  /** For each possible status before the move, the possible statuses after it. */
+  readonly ways: { readonly [From in TaskStatus]?: readonly TaskStatus[] }
   readonly what: string
 }
 
+const ENDED_BADLY: readonly TaskStatus[] = ['pending', 'failed', 'cancelled']
+
 /** docs/lifecycle.md is printed from this table; `move` refuses what it does not list. */
 export const MOVES = {
-  submit: { from: [], to: ['pending'], what: 'A new task.' },
+  submit: { ways: {}, what: 'Creates the task, as pending.' },
   claim: {
-    from: ['pending'],
-    to: ['running'],
+    ways: { pending: ['running'] },
     what: 'A worker takes it: attempts +1, a new lease token. Only if available and not expired.',
   },
-  complete: { from: ['running'], to: ['completed'], what: 'The handler returned: its output is stored.' },
+  complete: { ways: { running: ['completed'] }, what: 'The handler returned: its output is stored.' },
   fail: {
-    from: ['running'],
-    to: ['pending', 'failed', 'cancelled'],
-    what: 'The handler threw. With retries left: retryCount +1, due after a backoff. None left, or PermanentError: failed. A stop was asked for: cancelled.',
+    ways: { running: ENDED_BADLY },
+    what: 'The handler threw. With retries left: retryCount +1, due after a backoff. None left, or PermanentError: failed. Cancel requested: cancelled.',
   },
   'lose-lease': {
-    from: ['running'],
-    to: ['pending', 'failed', 'cancelled'],
-    what: 'Its lease lapsed and somebody noticed: as fail, with the error "lease expired".',
+    ways: { running: ENDED_BADLY },
+    what: 'Its lease lapsed and a worker noticed: like fail, with the error "lease expired".',
   },
-  'time-out': {
-    from: ['running'],
-    to: ['pending', 'failed', 'cancelled'],
-    what: 'One run took longer than `timeout`: as fail.',
-  },
+  'time-out': { ways: { running: ENDED_BADLY }, what: 'One run took longer than `timeout`: like fail.' },
   reschedule: {
-    from: ['running'],
-    to: ['pending', 'failed', 'cancelled'],
+    ways: { running: ENDED_BADLY },
     what: 'Durable sleep: rescheduleCount +1, due after the delay; costs no retry. Past maxReschedules: failed.',
   },
   release: {
-    from: ['running'],
-    to: ['pending', 'cancelled'],
-    what: 'Given back unharmed at shutdown: no counter moves.',
+    ways: { running: ['pending', 'cancelled'] },
+    what: 'Returned to the queue, at shutdown or before it was started: no counter changes.',
   },
   expire: {
-    from: ['pending'],
-    to: ['expired'],
-    what: 'It reached expiresAt before it was claimed, or was marked by hand.',
+    ways: { pending: ['expired'] },
+    what: 'It reached expiresAt before it was claimed, or an operator expired it.',
   },
-  cancel: { from: ['pending'], to: ['cancelled'], what: 'Somebody cancelled it.' },
+  amend: {
+    ways: { pending: ['pending'] },
+    what: 'Changes what waits: priority, availableAt, expiresAt, input or tags. No counter moves.',
+  },
+  cancel: { ways: { pending: ['cancelled'] }, what: 'Cancelled before it was claimed.' },
   'request-cancel': {
-    from: ['running'],
-    to: ['running'],
-    what: 'Somebody asked a running task to stop: its signal aborts, and any end but success is cancelled.',
+    ways: { running: ['running'] },
+    what: 'Asks a running task to stop: its signal aborts, and any outcome but success becomes cancelled.',
   },
   retry: {
-    from: ['failed', 'cancelled', 'running'],
-    to: ['pending', 'failed', 'cancelled'],
-    what: 'By an operator. From failed: needs retries left, adds one. From cancelled: adds none. From running: the lease is taken away, no backoff.',
+    ways: { failed: ['pending'], cancelled: ['pending'], running: ['pending', 'cancelled'] },
+    what: 'By an operator. From failed: requires retries left, uses one. From cancelled: uses none. From running: requires retries left, revokes the lease, no backoff.',
   },
   replay: {
-    from: ['failed'],
-    to: ['pending'],
-    what: 'From the dead letters: retryCount and rescheduleCount back to 0, replayCount +1, expiry cleared or given anew.',
+    ways: { failed: ['pending'] },
+    what: 'Runs a dead letter again: retryCount and rescheduleCount reset to 0, replayCount +1, expiry cleared or set to a new time.',
   },
   archive: {
-    from: ['completed', 'failed', 'cancelled', 'expired'],
-    to: ['archived'],
-    what: 'Hidden from default lists.',
+    ways: { completed: ['archived'], failed: ['archived'], cancelled: ['archived'], expired: ['archived'] },
+    what: 'Hides an ended task from default lists.',
   },
   unarchive: {
-    from: ['archived'],
-    to: ['completed', 'failed', 'cancelled', 'expired'],
-    what: 'Back to the status before archive. Not for what was moved to another store.',
+    ways: { archived: ['completed', 'failed', 'cancelled', 'expired'] },
+    what: 'Restores the status before archive. Not possible for a task that was moved to another store.',
   },
   depart: {
-    from: ['pending', 'completed', 'failed', 'cancelled', 'expired', 'archived'],
-    to: ['archived'],
-    what: 'Moved to another store, where it lives on as it was: what stays here has the tag `moved`, and does not come back.',
+    ways: {
+      pending: ['archived'],
+      completed: ['archived'],
+      failed: ['archived'],
+      cancelled: ['archived'],
+      expired: ['archived'],
+      archived: ['archived'],
+    },
+    what: 'Moved to another store, where it continues unchanged: the copy that stays here has the tag `moved` and cannot be unarchived.',
   },
 } as const satisfies Record<string, Move>
 
 export type MoveName = keyof typeof MOVES
 
-/** Who moves the task, when, and under which id of the call. */
+export const isLegal = (name: MoveName, from: TaskStatus, to: TaskStatus): boolean => {
+  const { ways }: Move = MOVES[name]
+  return ways[from]?.includes(to) ?? false
+}
+
+/** Moves that end a run under its own lease. An operator's `retry` may also end one, but not always. */
+export const RUN_ENDS: ReadonlySet<string> = new Set<MoveName>([
+  'complete',
+  'fail',
+  'lose-lease',
+  'time-out',
+  'reschedule',
+  'release',
+])
+
+/** Who moves the task, when, and the id of the call. */
 export interface Actor {
   readonly now: Instant
   readonly by: string
@@ -91,7 +103,7 @@ export interface Actor {
 
 export type EntryFacts = Omit<Partial<HistoryEntry>, 'n' | 'at' | 'move' | 'to' | 'by' | 'op'>
 
-/** The change that `name` makes of `task`. Refuses what the table does not list. */
+/** The change that the move `name` makes to `task`. Refuses what the table does not list. */
 export const move = (
   task: TaskRecord,
   name: MoveName,
@@ -100,8 +112,7 @@ export const move = (
   set: ChangeSet,
   facts: EntryFacts = {},
 ): Change => {
-  const { from, to: targets }: Move = MOVES[name]
-  if (!from.includes(task.status) || !targets.includes(to)) {
+  if (!isLegal(name, task.status, to)) {
     throw new HoldfastError('INTERNAL', `move ${name} from ${task.status} to ${to} is not in the table`, {
       id: task.id,
     })
@@ -118,6 +129,6 @@ export const move = (
   }
 }
 
-/** Whether the history shows that this very operation was written: then a repeat is a success. */
+/** Whether the history shows that this operation was already written: then a repeat is a success. */
 export const hasOp = (task: TaskRecord, op: string, moves: readonly MoveName[]): boolean =>
   task.history.some((entry) => entry.op === op && (moves as readonly string[]).includes(entry.move))

@@ -1,4 +1,4 @@
-/** Values to text and back: the one place where a payload is checked, serialised and parsed. */
+/** The only place where a payload is validated, serialised and parsed. */
 import { type Code, HoldfastError } from './errors.ts'
 import type { Encoding } from './task.ts'
 
@@ -12,7 +12,7 @@ export interface Payload {
 export const MAX_PAYLOAD = 1_048_576
 const MAX_NESTING = 256
 
-/** Text of `value`, or an error that names the path of what cannot be kept. `Uint8Array` at the top goes as bytes. */
+/** The text of `value`, or an error with the path of what cannot be stored. A `Uint8Array` at the top level is stored as bytes. */
 export const encodePayload = (value: unknown, field: string, limit: number, code: Code = 'INVALID_TASK'): Payload => {
   const payload = isBytes(value)
     ? encodeBytes(value)
@@ -24,7 +24,7 @@ export const encodePayload = (value: unknown, field: string, limit: number, code
 export const decodePayload = (text: string, encoding: Encoding): unknown =>
   encoding === 'base64' ? new Uint8Array(Buffer.from(text, 'base64')) : JSON.parse(text)
 
-/** isView first: it never throws, also where instanceof does. */
+/** isView first: it never throws, even where instanceof does. */
 const isBytes = (value: unknown): value is Uint8Array => ArrayBuffer.isView(value) && value instanceof Uint8Array
 
 const encodeBytes = (bytes: Uint8Array): Payload => ({
@@ -106,7 +106,7 @@ const ADVICE: Readonly<Record<string, string>> = {
 
 const checkPlain = (value: object, path: string, code: Code): void => {
   const prototype = Object.getPrototypeOf(value)
-  // A plain object of another realm has that realm's Object.prototype: told by its own prototype, which is null.
+  // A plain object of another realm has that realm's Object.prototype, recognised by its null prototype.
   if (prototype !== null && Object.getPrototypeOf(prototype) !== null) {
     const name = String(prototype.constructor?.name || 'class instance')
     throw refuse(code, path, `is a ${name}, not a plain object: ${ADVICE[name] ?? 'send its data as a plain object'}`)
@@ -117,7 +117,7 @@ const checkPlain = (value: object, path: string, code: Code): void => {
 const refuse = (code: Code, path: string, why: string): HoldfastError =>
   new HoldfastError(code, `${path} ${why}`, { field: path })
 
-/** The same text for the same value, whatever the order of its keys. */
+/** The same text for the same value, independent of key order. */
 export const canonicalJson = (value: unknown): string => {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
@@ -125,5 +125,5 @@ export const canonicalJson = (value: unknown): string => {
   return `{${entries.map(([key, inner]) => `${JSON.stringify(key)}:${canonicalJson(inner)}`).join(',')}}`
 }
 
-/** Well-formed text without NUL, which not every store can keep. */
+/** Well-formed text without NUL, which not every store supports. */
 export const cleanText = (text: string): string => text.toWellFormed().replaceAll('\0', '\uFFFD')

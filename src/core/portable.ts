@@ -1,22 +1,24 @@
 /**
- * Records as lines of JSON, and back: the format of export and import. Instants are ISO 8601, payloads are JSON values; what
- * goes out comes in field for field. docs/moving.md tells what each line means.
+ * Converts records to lines of JSON and back: the format of export and import. Instants are ISO 8601, payloads are JSON values;
+ * every field survives the round trip. docs/moving.md describes the lines.
  */
+import { LONGEST_DURATION } from './durations.ts'
 import { HoldfastError } from './errors.ts'
 import type { KeyRecord } from './idempotency.ts'
+import { atMostLast, isInstant } from './instants.ts'
 import { release } from './machine.ts'
-import type { ScheduleRecord } from './schedule.ts'
+import { checkTaskOptions, type ScheduleRecord } from './schedule.ts'
 import { checkId, checkName } from './submission.ts'
 import { applyChange, type Instant, STATUSES, type TaskRecord } from './task.ts'
 
 export const EXPORT_VERSION = 1
 
-/** How many lines there are of each kind; the last line of a file says so. */
+/** The number of lines of each kind, on the last line of a file. */
 export interface ExportCounts {
   readonly queues: number
   readonly pauses: number
   readonly tasks: number
-  /** Those that stand for no task any more; the others travel with their tasks. */
+  /** Keys that have outlived their task; the others are exported with their tasks. */
   readonly keys: number
   readonly schedules: number
 }
@@ -27,7 +29,7 @@ export interface ExportHeader {
   /** The address it came from. */
   readonly source: string
   readonly at: string
-  /** Only some of the tasks, and nothing else. */
+  /** A filtered export has only the matching tasks. */
   readonly filtered: boolean
 }
 
@@ -71,7 +73,7 @@ export const printLine = (line: ExportLine): string => {
 const outTask = ({ input, output, progress, mark: _, ...task }: TaskRecord): Json => ({
   ...isoAt(task, TASK_INSTANTS),
   ...outPayload('input', input, task.encoding),
-  // Left out: there is none. null is a value.
+  // Omitted if there is none: null is a value.
   ...(output === null ? null : outPayload('output', output, task.outputEncoding)),
   ...(progress === null ? null : outPayload('progress', progress, 'json')),
   lease: task.lease && isoAt(task.lease, ['claimedAt', 'expiresAt']),
@@ -90,7 +92,7 @@ const outSchedule = ({ input, firing, lastSkipped, moved: _, ...schedule }: Sche
   lastSkipped: lastSkipped && isoAt(lastSkipped, ['slot']),
 })
 
-/** As a value, unless another writing of it would come back: then as the text that it is. */
+/** As a value, unless re-encoding would change its text: then as text. */
 const outPayload = (name: string, text: string, encoding: string): Json => {
   if (encoding !== 'json') return { [name]: text }
   const value = parsed(text)
@@ -117,7 +119,7 @@ const isoAt = (record: object, names: readonly string[]): Json => {
 
 // ── in ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What a line says; the first and the last of a file come as they are. Throws INVALID_EXPORT with the number of the line. */
+/** Parses a line; the header and the end of a file are returned as they are. Throws INVALID_EXPORT with the line number. */
 export const readLine = (text: string, n: number): ExportLine | ExportHeader | { readonly end: ExportCounts } => {
   try {
     const line = object(parsed(text)?.value, 'it')
@@ -155,6 +157,7 @@ const inTask = (given: Json): TaskRecord => {
     output: 'output' in given || 'outputText' in given ? inPayload(given, 'output', outputText, outputEncoding) : null,
     progress:
       'progress' in given || 'progressText' in given ? inPayload(given, 'progress', progressText, 'json') : null,
+    outputError: given['outputError'] ?? null,
     lease: given['lease'] && msAt(object(given['lease'], 'lease'), ['claimedAt', 'expiresAt'], 'lease'),
     lastError: given['lastError'] && msAt(object(given['lastError'], 'lastError'), ['at'], 'lastError'),
     history: array(given['history'], 'history').map((entry) =>
@@ -184,6 +187,14 @@ const maybe =
   (value) =>
     value === null || check(value)
 const record: Check = (value) => typeof value === 'object' && value !== null && !Array.isArray(value)
+const duration: Check = (value) => count(value) && (value as number) <= LONGEST_DURATION
+const instantsIn = (value: unknown, names: readonly string[]): boolean =>
+  record(value) && names.every((name) => isInstant((value as Json)[name]))
+const policy: Check = (value) => {
+  if (!record(value)) return false
+  const { base, max, multiplier, jitter } = value as Json
+  return duration(base) && duration(max) && Number.isFinite(multiplier) && (multiplier as number) >= 1 && text(jitter)
+}
 
 const TASK_CHECKS: readonly (readonly [keyof TaskRecord, Check])[] = [
   ['id', text],
@@ -191,9 +202,9 @@ const TASK_CHECKS: readonly (readonly [keyof TaskRecord, Check])[] = [
   ['type', text],
   ['status', (value) => STATUSES.includes(value as never)],
   ['priority', whole],
-  ['availableAt', whole],
-  ['expiresAt', maybe(whole)],
-  ['expiredAt', maybe(whole)],
+  ['availableAt', isInstant],
+  ['expiresAt', maybe(isInstant)],
+  ['expiredAt', maybe(isInstant)],
   ['idempotencyKey', maybe(text)],
   ['attempts', count],
   ['retryCount', count],
@@ -203,15 +214,16 @@ const TASK_CHECKS: readonly (readonly [keyof TaskRecord, Check])[] = [
   ['replayCount', count],
   ['replayedAs', maybe(text)],
   ['replayOf', maybe(text)],
-  ['retryPolicy', maybe(record)],
-  ['timeout', maybe(count)],
-  ['lease', maybe(record)],
-  ['cancelRequestedAt', maybe(whole)],
-  ['lastError', maybe(record)],
-  ['createdAt', whole],
-  ['updatedAt', whole],
-  ['startedAt', maybe(whole)],
-  ['completedAt', maybe(whole)],
+  ['retryPolicy', maybe(policy)],
+  ['timeout', maybe(duration)],
+  ['lease', maybe((value) => instantsIn(value, ['claimedAt', 'expiresAt']))],
+  ['cancelRequestedAt', maybe(isInstant)],
+  ['lastError', maybe((value) => instantsIn(value, ['at']))],
+  ['createdAt', isInstant],
+  ['updatedAt', isInstant],
+  ['startedAt', maybe(isInstant)],
+  ['completedAt', maybe(isInstant)],
+  ['outputError', maybe(text)],
   ['archivedFrom', maybe((value) => STATUSES.includes(value as never))],
   ['scheduleId', maybe(text)],
   ['tags', maybe((value) => record(value) && Object.values(value as object).every(text))],
@@ -219,7 +231,14 @@ const TASK_CHECKS: readonly (readonly [keyof TaskRecord, Check])[] = [
   [
     'history',
     (value) =>
-      (value as readonly Json[]).every(({ n, at, move, op }) => whole(n) && whole(at) && text(move) && text(op)),
+      (value as readonly Json[]).every(
+        (entry) =>
+          whole(entry['n']) &&
+          text(entry['move']) &&
+          text(entry['op']) &&
+          isInstant(entry['at']) &&
+          ENTRY_INSTANTS.every((name) => entry[name] === undefined || isInstant(entry[name])),
+      ),
   ],
 ]
 
@@ -234,7 +253,7 @@ const TASK_FIELDS: ReadonlySet<string> = new Set([
 
 const inKey = (given: Json): KeyRecord => {
   const key = msAt(given, ['expiresAt'], 'key')
-  const isRight = text(key['key']) && text(key['taskId']) && text(key['hash']) && whole(key['expiresAt'])
+  const isRight = text(key['key']) && text(key['taskId']) && text(key['hash']) && isInstant(key['expiresAt'])
   if (!isRight || key['key'] === '' || typeof key['exact'] !== 'boolean')
     throw wrong('key', 'has a field that is not right')
   checkId(key['taskId'] as string)
@@ -254,15 +273,20 @@ const inSchedule = (given: Json): ScheduleRecord => {
   } as unknown as ScheduleRecord
   checkName(schedule.id, 'id')
   checkName(schedule.type, 'type')
-  const isTimed = text(schedule.cron) ? text(schedule.timezone) : whole(schedule.every) && text(schedule.mode)
+  const isTimed = text(schedule.cron)
+    ? text(schedule.timezone)
+    : duration(schedule.every) && schedule.every !== 0 && text(schedule.mode)
   if (
     !isTimed ||
     !text(schedule.incarnation) ||
-    !whole(schedule.cursor) ||
-    !whole(schedule.origin) ||
+    !isInstant(schedule.cursor) ||
+    !isInstant(schedule.origin) ||
+    !isInstant(schedule.createdAt) ||
+    !isInstant(schedule.updatedAt) ||
     !record(schedule.options)
   )
     throw wrong('schedule', 'has a field that is not right')
+  checkTaskOptions(schedule.type, { text: schedule.input, encoding: schedule.encoding }, schedule.options)
   return schedule
 }
 
@@ -290,7 +314,8 @@ const msAt = (given: Json, names: readonly string[], what: string): Json => {
 const ms = (value: unknown, what: string): Instant => {
   const at = typeof value === 'string' ? Date.parse(value) : Number.NaN
   if (Number.isNaN(at)) throw wrong(what, `cannot be ${shown(value)}`)
-  return at
+  // An older release accepted later years. The difference does not matter.
+  return atMostLast(at)
 }
 
 const object = (value: unknown, what: string): Json => {
@@ -312,11 +337,11 @@ const shown = (value: unknown): string => (JSON.stringify(value) ?? 'undefined')
 
 const wrong = (what: string, why: string): HoldfastError => new HoldfastError('INVALID_EXPORT', `${what} ${why}`)
 
-// ── what is made of it ───────────────────────────────────────────────────────────────────────────────────────────
+// ── import ───────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * A task that was running when it was exported has no worker here: it is pending, as if that worker had given it back. Its
- * next claim has a higher fence. No counter moves: nobody knows how that run ended.
+ * A task that was running when it was exported has no worker here: it becomes pending, as if the worker had released it. Its
+ * next claim has a higher fence. No counter changes, because the outcome of that run is unknown.
  */
 export const landed = (task: TaskRecord, by: string, now: Instant): TaskRecord => {
   if (task.status !== 'running' || task.lease === null) return task

@@ -1,4 +1,4 @@
-/** When recurring work is due: slots after an instant, and which of the slots that have passed are still to fire. */
+/** Computes when recurring work is due: the slots after an instant, and which of the passed slots still fire. */
 import { Cron } from 'croner'
 import { HoldfastError } from './errors.ts'
 import type { Instant } from './task.ts'
@@ -10,16 +10,16 @@ export type Recurrence =
   | { readonly cron: string; readonly timezone: string }
   | { readonly every: number; readonly origin: Instant }
 
-/** A slot that is at least so late was missed: by downtime, not by a busy moment. */
+/** A slot that is at least this late counts as missed because of downtime, not as delayed by load. */
 export const MISSED_AFTER = 60_000
-/** The most slots that are made up for. */
+/** The maximum number of slots to catch up. */
 export const MOST_CAUGHT_UP = 1_000
 const LONGEST_EXPRESSION = 256
 const NICKNAME = /^@(yearly|annually|monthly|weekly|daily|midnight|hourly)$/i
-/** In these years every date falls on every weekday that it ever falls on. */
+/** Within these years every date falls on every weekday on which it can fall. */
 const ALL_DATES = { from: new Date(Date.UTC(1999, 11, 31)), years: '2000-2027' }
 
-/** The expression with single spaces, or INVALID_OPTION when it cannot be read or never comes true. */
+/** The expression with single spaces. Throws INVALID_OPTION if it cannot be parsed or never matches. */
 export const checkCron = (expression: string): string => {
   if (typeof expression !== 'string') throw refused('cron', 'must be text such as 0 9 * * 1-5')
   if (expression.length > LONGEST_EXPRESSION)
@@ -39,7 +39,7 @@ export const checkCron = (expression: string): string => {
     const why = error instanceof Error ? error.message.replace(/^\w+: /, '') : String(error)
     throw refused('cron', `'${text}' cannot be read: ${why}`)
   }
-  // Only the date can be impossible, so only the date is asked for: over a few years and not over centuries.
+  // Only the date can be impossible, so only the date is checked, over a few years instead of centuries.
   const dates = new Cron(`0 0 0 ${fields.slice(-3).join(' ')} ${ALL_DATES.years}`, { paused: true, timezone: 'UTC' })
   if (dates.nextRun(ALL_DATES.from) === null) throw refused('cron', `'${text}' never comes: there is no such date`)
   return text
@@ -57,7 +57,7 @@ export const checkTimezone = (timezone: string): string => {
   }
 }
 
-/** The first slot after `after`; null: there is none that croner can find. */
+/** The first slot after `after`; null if croner finds none. */
 export const slotAfter = (recurrence: Recurrence, after: Instant): Instant | null => {
   if ('cron' in recurrence)
     return cronOf(recurrence.cron, recurrence.timezone).nextRun(new Date(after))?.getTime() ?? null
@@ -78,18 +78,18 @@ export const slotsAfter = (recurrence: Recurrence, after: Instant, count: number
 export interface Due {
   /** To fire, oldest first. */
   readonly fire: readonly Instant[]
-  /** The newest slot that has come: everything up to it is settled when `fire` has fired. null: none has come. */
+  /** The newest slot that has passed: when `fire` has fired, every slot up to it is handled. null if none has passed. */
   readonly newest: Instant | null
 }
 
 /**
- * What is due at `now` when everything up to `cursor` is settled. Slots that are a little late all fire. When some were
- * missed, `skip` fires nothing but a newest one that is only a little late, `last` the newest, `all` the newest 1,000.
+ * The slots due at `now` when every slot up to `cursor` is handled: `skip` fires the newest slot if it is less than a minute late, `last` the
+ * newest however late, `all` the newest 1,000.
  */
 export const dueSlots = (recurrence: Recurrence, catchUp: CatchUp, cursor: Instant, now: Instant): Due => {
   const first = slotAfter(recurrence, cursor)
   if (first === null || first > now) return { fire: [], newest: null }
-  if (catchUp === 'all' || now - first < MISSED_AFTER) {
+  if (catchUp === 'all') {
     const fire = newestSlots(recurrence, cursor, now, MOST_CAUGHT_UP)
     return { fire, newest: fire.at(-1)! }
   }
@@ -112,7 +112,7 @@ const newestSlots = (recurrence: Recurrence, after: Instant, until: Instant, mos
     slot = slotAfter(recurrence, slot)
   }
   if (forward.length <= most) return forward
-  // Croner looks back from a whole second, which it leaves out.
+  // Croner searches backwards from a whole second, exclusive.
   const end = new Date((Math.floor(until / 1_000) + 1) * 1_000)
   const back = cronOf(recurrence.cron, recurrence.timezone).previousRuns(most, end)
   return back.map((date) => date.getTime()).reverse()
@@ -121,7 +121,7 @@ const newestSlots = (recurrence: Recurrence, after: Instant, until: Instant, mos
 const known = new Map<string, Cron>()
 const MOST_KNOWN = 1_000
 
-/** Parsing costs more than asking. Always paused: croner keeps no time here. */
+/** Cached, because parsing costs more than a query. Always paused: croner starts no timers here. */
 const cronOf = (expression: string, timezone: string): Cron => {
   const name = `${timezone} ${expression}`
   const held = known.get(name)

@@ -1,12 +1,12 @@
-/** The new task that stands in for a dead one when it is replayed as new. */
+/** The new task that replaces a dead one when it is replayed as new. */
 import { newSubmission, type Submission, type SubmitFacts } from './submission.ts'
 import type { Instant, TaskRecord } from './task.ts'
 
-/** The same for every try of the same replay: whoever repeats it finds the task that the first try made. */
+/** The same for every attempt of the same replay, so that a repeat finds the task of the first attempt. */
 const replacementKey = ({ id, replayCount }: Pick<TaskRecord, 'id' | 'replayCount'>): string =>
   `replay:${id}:${replayCount + 1}`
 
-/** The same work with the same limits, under a new id and a whole budget, due at once. */
+/** The same work with the same limits, a new id and a full retry budget, due at once. */
 export const replacementOf = (
   dead: TaskRecord,
   facts: Omit<SubmitFacts, 'reserved'>,

@@ -1,4 +1,4 @@
-/** A schedule: what to submit, when, and how far it has come. Kept as one document of the store. */
+/** A schedule: what to submit, when, and its progress. Stored as one document. */
 import { type Duration, parseDuration } from './durations.ts'
 import { HoldfastError } from './errors.ts'
 import { decodePayload, type Payload } from './payload.ts'
@@ -9,31 +9,36 @@ import type { Encoding, Instant } from './task.ts'
 export type ScheduleMode = 'fixed-rate' | 'fixed-delay'
 export type Overlap = 'skip' | 'allow'
 
-/** Options of every task that a schedule makes. A key, an id or an instant would be the same for all of them. */
+/** Options of every task of a schedule. Excludes key, id and instants, which would be the same for all of them. */
 export type ScheduledTaskOptions = Omit<
   SubmitOptions,
   'id' | 'idempotencyKey' | 'idempotencyTtl' | 'onMismatch' | 'at' | 'expiresAt'
 >
 
 export interface ScheduleTiming {
-  /** Five fields (minute hour day month weekday), six with seconds first, or @daily and its like. Or: */
+  /** Five fields (minute hour day month weekday), six with seconds first, or @daily and similar. Or: */
   readonly cron?: string
   readonly every?: Duration
-  /** Of `every`: the original grid (default), or the end of the last run plus the interval. */
+  /** For `every`: the original grid (default), or the end of the last run plus the interval. */
   readonly mode?: ScheduleMode
-  /** Of `cron`: an IANA name. Default UTC. */
+  /** For `cron`: an IANA name. Default UTC. */
   readonly timezone?: string
 }
 
+/** Exactly one of the two ways to say when. */
+export type ExactTiming =
+  | { readonly cron: string; readonly timezone?: string; readonly every?: never; readonly mode?: never }
+  | { readonly every: Duration; readonly mode?: ScheduleMode; readonly cron?: never; readonly timezone?: never }
+
 export interface SchedulePolicy {
-  /** While the last task that it made has not ended: the slot is dropped (default), or fires all the same. */
+  /** While the last task has not ended: the slot is dropped (default), or fires anyway. */
   readonly overlap?: Overlap
-  /** Slots missed by 60 s or more: dropped (default), the newest fires at once, or up to 1,000 of them do. */
+  /** Slots missed by 60 s or more: dropped (default), the newest fires at once, or up to 1,000 of them fire. */
   readonly catchUp?: CatchUp
   readonly options?: ScheduledTaskOptions
 }
 
-/** A slot that made no task. `overlap`: because of this task, which had not ended; `missed`: nobody was there to fire it in time. */
+/** A slot that created no task. `overlap`: this task had not ended; `missed`: no worker fired it in time. */
 export interface SkippedSlot {
   readonly slot: Instant
   readonly reason: 'overlap' | 'missed'
@@ -42,7 +47,7 @@ export interface SkippedSlot {
 
 export interface ScheduleRecord {
   readonly id: string
-  /** New with every edit: a slot's task belongs to the schedule as it was then. */
+  /** New with every update: the task of a slot belongs to the schedule as it was then. */
   readonly incarnation: string
   readonly type: string
   readonly input: string
@@ -55,28 +60,30 @@ export interface ScheduleRecord {
   readonly catchUp: CatchUp
   readonly options: ScheduledTaskOptions
   readonly paused: boolean
-  /** Where the grid of a fixed rate begins. */
+  /** The origin of the grid of a fixed rate. */
   readonly origin: Instant
-  /** Every slot up to it is settled: its task was made, or it was dropped. */
+  /** Every slot up to it is handled: its task was created, or it was dropped. */
   readonly cursor: Instant
-  /** Slots whose tasks are being submitted: written before, removed together with the move of the cursor after. */
+  /** Slots whose tasks are being submitted: written before, and removed when the cursor advances. */
   readonly firing: { readonly slots: readonly Instant[]; readonly by: string; readonly at: Instant } | null
   readonly lastTaskId: string | null
+  /** When the last task of a fixed delay ended, once known. */
+  readonly lastEnd?: { readonly taskId: string; readonly at: Instant }
   readonly lastSkipped: SkippedSlot | null
   readonly createdAt: Instant
   readonly updatedAt: Instant
   /**
-   * It goes on in another store, and is paused here for good. `paused`: whether it was before. `arrived`: it is there, or
-   * was kept out by one that was there before.
+   * It continues in another store and is permanently paused here. `paused`: whether it was paused before. `arrived`: it exists there,
+   * or an existing schedule was kept instead.
    */
   readonly moved?: { readonly to: string; readonly paused: boolean; readonly arrived: boolean }
 }
 
-/** As it goes on in the other store. */
+/** The schedule as it continues in the other store. */
 export const arrivedSchedule = ({ moved, ...record }: ScheduleRecord): ScheduleRecord =>
   moved === undefined ? record : { ...record, paused: moved.paused }
 
-/** What stays of a deleted schedule for a day, so that whoever read it before cannot bring it back. */
+/** The tombstone of a deleted schedule, kept for a day so that a process with an old copy cannot restore it. */
 export interface DeletedSchedule {
   readonly deletedAt: Instant
 }
@@ -85,7 +92,7 @@ export const isDeleted = (kept: ScheduleRecord | DeletedSchedule): kept is Delet
 
 export const checkScheduleId = (id: string): string => checkName(id, 'id')
 
-/** The reserved key of a slot: any number of schedulers make one task of it. */
+/** The reserved key of a slot: however many schedulers submit it, it creates one task. */
 export const slotKey = ({ id, incarnation }: ScheduleRecord, slot: Instant): string =>
   `schedule:${id}:${incarnation}:${new Date(slot).toISOString()}`
 
@@ -97,7 +104,7 @@ export const recurrenceOf = (record: ScheduleRecord, lastEnd: Instant): Recurren
 
 type Timing = Pick<ScheduleRecord, 'cron' | 'timezone' | 'every' | 'mode'>
 
-/** Shorter ones keep the store busy with nothing else. */
+/** Shorter intervals would overload the store. */
 const SHORTEST_INTERVAL = 10
 
 export const parseTiming = ({ cron, every, mode, timezone }: ScheduleTiming): Timing => {
@@ -130,7 +137,7 @@ export const DEFAULT_POLICY: Policy = { overlap: 'skip', catchUp: 'skip' }
 
 const NOT_FOR_MANY = ['id', 'idempotencyKey', 'idempotencyTtl', 'onMismatch', 'at', 'expiresAt', 'tx'] as const
 
-/** By building a task that is thrown away: what submit would refuse is refused before the first slot comes. */
+/** Validates by building a task and discarding it, so that errors appear before the first slot. */
 export const checkTaskOptions = (type: string, input: Payload, options: ScheduledTaskOptions): ScheduledTaskOptions => {
   if (typeof options !== 'object' || options === null) throw refused('options', 'must be an object')
   for (const name of NOT_FOR_MANY) {
@@ -154,7 +161,7 @@ export class Schedule {
   readonly catchUp: CatchUp
   readonly options: ScheduledTaskOptions
   readonly paused: boolean
-  /** Every slot up to it is settled. */
+  /** Every slot up to it is handled. */
   readonly cursor: Instant
   /** The next slot; null while it is paused, or waits for the end of a run. */
   readonly nextAt: Instant | null

@@ -1,9 +1,18 @@
-/** What a caller asks for, checked and filled with defaults, as a new task record. Nothing is written before this passes. */
+/** Validates a submission, fills in defaults, and builds the task record. Nothing is written before this succeeds. */
 import { type Duration, parseDuration } from './durations.ts'
 import { type Code, HoldfastError } from './errors.ts'
 import { DEFAULT_IDEMPOTENCY_TTL, RESERVED_KEY } from './idempotency.ts'
+import { isInstant } from './instants.ts'
+import { unknownOption } from './option-names.ts'
 import type { Payload } from './payload.ts'
-import { parseRetryPolicy, type RetryPolicyOptions } from './retry.ts'
+import {
+  DEFAULT_RETRY_POLICY,
+  parseRetryPolicy,
+  type RetryPolicyName,
+  type RetryPolicyOptions,
+  retriesOf,
+  storedRetryPolicy,
+} from './retry.ts'
 import type { HistoryEntry, Instant, TaskRecord } from './task.ts'
 
 /** An instant as a caller writes it: a Date, ISO 8601 with an offset, or epoch milliseconds. */
@@ -14,9 +23,9 @@ export interface SubmitOptions {
   readonly priority?: number
   /** Not claimable before this instant. Or: */
   readonly at?: InstantInput
-  /** Not claimable before this long from now. */
+  /** Not claimable before this time has passed. */
   readonly delay?: Duration
-  /** Not claimable from this long from now on. Or: */
+  /** Expires after this time. Or: */
   readonly ttl?: Duration
   readonly expiresAt?: InstantInput
   /** Retries after the first run; null: unlimited. Default 3. */
@@ -24,16 +33,20 @@ export interface SubmitOptions {
   /** Another name for `maxRetries: n - 1`; 0: unlimited. */
   readonly maxAttempts?: number
   readonly maxReschedules?: number | null
-  readonly retryPolicy?: RetryPolicyOptions
+  /**
+   * How long to wait between runs, or a name: 'quick' (seconds, 3 retries: the default), 'patient' (minutes, 8 retries),
+   * 'stubborn' (days, 20 retries). The retries of a named policy apply unless maxRetries is given.
+   */
+  readonly retryPolicy?: RetryPolicyOptions | RetryPolicyName
   /** Limit on one run; null: none. Default 5 minutes. */
   readonly timeout?: Duration | null
   readonly idempotencyKey?: string
   /** Ends the key exactly then. Without it, a key lives as long as its task and at least 24 hours. */
   readonly idempotencyTtl?: Duration
-  /** When the key was used with another type or input: an error (default), or the task that is there. */
+  /** If the key was used with another type or input: an error (default), or the existing task. */
   readonly onMismatch?: 'error' | 'existing'
   readonly tags?: Readonly<Record<string, string>>
-  /** Any UUID. Made when left out. */
+  /** Any UUID. Generated if omitted. */
   readonly id?: string
 }
 
@@ -59,19 +72,19 @@ const KNOWN: ReadonlySet<string> = new Set<keyof SubmitOptions | 'tx'>([
   'tx',
 ])
 
-/** What only the runtime knows: the time, the ids it made, who asks. */
+/** Facts from the runtime: the time, generated ids, the caller. */
 export interface SubmitFacts {
   readonly now: Instant
   readonly id: string
   readonly op: string
   readonly by: string
-  /** Where Holdfast itself submits: a reserved key, and where the task came from. */
+  /** For submits by Holdfast itself: a reserved key, and the origin of the task. */
   readonly reserved?: { readonly key: string; readonly replayOf?: string; readonly scheduleId?: string }
 }
 
 export interface Submission {
   readonly task: TaskRecord
-  /** Given where the task has an idempotency key; the hash is the runtime's to make. */
+  /** Present if the task has an idempotency key; the runtime computes the hash. */
   readonly key: { readonly expiresAt: Instant; readonly exact: boolean } | null
 }
 
@@ -110,6 +123,7 @@ export const newSubmission = (type: string, input: Payload, options: SubmitOptio
     encoding: input.encoding,
     output: null,
     outputEncoding: 'json',
+    outputError: null,
     status: 'pending',
     priority:
       options.priority === undefined ? DEFAULTS.priority : checkInteger(options.priority, 'priority', -1000, 1000),
@@ -128,7 +142,10 @@ export const newSubmission = (type: string, input: Payload, options: SubmitOptio
     replayCount: 0,
     replayedAs: null,
     replayOf: reserved?.replayOf ?? null,
-    retryPolicy: options.retryPolicy === undefined ? null : parseRetryPolicy(options.retryPolicy),
+    retryPolicy:
+      options.retryPolicy === undefined
+        ? storedRetryPolicy(DEFAULT_RETRY_POLICY)
+        : parseRetryPolicy(options.retryPolicy),
     timeout: timeoutOf(options.timeout),
     lease: null,
     cancelRequestedAt: null,
@@ -147,6 +164,18 @@ export const newSubmission = (type: string, input: Payload, options: SubmitOptio
   return { task, key: idempotencyKey === null ? null : keyLifetime(options, now) }
 }
 
+/** Validates default options now, by building a task and discarding it. */
+export const checkDefaults = (defaults: SubmitOptions, known: ReadonlySet<string>, of: string): void => {
+  for (const name in defaults) if (!known.has(name)) throw unknownOption(name, known, of)
+  const { idempotencyTtl, ...rest } = defaults
+  if (idempotencyTtl !== undefined) parseDuration(idempotencyTtl, 'idempotencyTtl')
+  newSubmission('checked', { text: 'null', encoding: 'json' }, rest, { now: 0, id: '', op: '', by: '' })
+}
+
+/** Options of a single task, which cannot be defaults. */
+const OF_ONE: ReadonlySet<string> = new Set(['id', 'idempotencyKey', 'at', 'expiresAt', 'tx'])
+export const DEFAULTABLE: ReadonlySet<string> = new Set([...KNOWN].filter((name) => !OF_ONE.has(name)))
+
 const keyLifetime = ({ idempotencyTtl }: SubmitOptions, now: Instant): { expiresAt: Instant; exact: boolean } =>
   idempotencyTtl === undefined
     ? { expiresAt: now + DEFAULT_IDEMPOTENCY_TTL, exact: false }
@@ -160,7 +189,7 @@ const EXCLUSIVE: readonly (readonly [keyof SubmitOptions, keyof SubmitOptions])[
 
 const checkOptions = (options: SubmitOptions): void => {
   for (const name in options) {
-    if (!KNOWN.has(name)) throw refused('INVALID_OPTION', name, `is not an option of submit`)
+    if (!KNOWN.has(name)) throw unknownOption(name, KNOWN, 'submit')
   }
   for (const [one, other] of EXCLUSIVE) {
     if (options[one] !== undefined && options[other] !== undefined) {
@@ -175,12 +204,12 @@ const checkOptions = (options: SubmitOptions): void => {
   }
 }
 
-const maxRetriesOf = ({ maxRetries, maxAttempts }: SubmitOptions): number | null => {
+const maxRetriesOf = ({ maxRetries, maxAttempts, retryPolicy }: SubmitOptions): number | null => {
   if (maxAttempts !== undefined) {
     const attempts = checkInteger(maxAttempts, 'maxAttempts', 0, 1_000_000_000)
     return attempts === 0 ? null : attempts - 1
   }
-  if (maxRetries === undefined) return DEFAULTS.maxRetries
+  if (maxRetries === undefined) return retriesOf(retryPolicy) ?? DEFAULTS.maxRetries
   return maxRetries === null ? null : checkInteger(maxRetries, 'maxRetries', 0, 1_000_000_000)
 }
 
@@ -194,21 +223,19 @@ const timeoutOf = (timeout: Duration | null | undefined): number | null => {
 }
 
 const OFFSET = /(Z|[+-]\d\d:?\d\d)$/i
-const LATEST: Instant = 8_640_000_000_000_000
-/** 1973: a number below is seconds, not milliseconds. */
+/** 1973: a smaller number is probably in seconds, not milliseconds. */
 const EARLIEST: Instant = 100_000_000_000
 
 export const parseInstant = (value: InstantInput, field: string): Instant => {
   if (typeof value === 'number') {
-    if (!Number.isFinite(value) || value > LATEST)
-      throw refused('INVALID_OPTION', field, 'is not an instant in milliseconds')
+    if (!Number.isFinite(value)) throw refused('INVALID_OPTION', field, 'is not an instant in milliseconds')
     if (value < EARLIEST)
       throw refused(
         'INVALID_OPTION',
         field,
         `is ${value}: an instant is in milliseconds since 1970, this looks like seconds`,
       )
-    return Math.round(value)
+    return inCalendar(Math.round(value), field)
   }
   if (typeof value === 'string' && !(OFFSET.test(value) && value.includes('T'))) {
     throw refused(
@@ -220,7 +247,12 @@ export const parseInstant = (value: InstantInput, field: string): Instant => {
   const at = value instanceof Date ? value.getTime() : typeof value === 'string' ? Date.parse(value) : Number.NaN
   if (Number.isNaN(at))
     throw refused('INVALID_OPTION', field, 'is not an instant: give a Date or ISO 8601 such as 2026-01-28T17:00:00Z')
-  return at
+  return inCalendar(at, field)
+}
+
+const inCalendar = (at: Instant, field: string): Instant => {
+  if (isInstant(at)) return at
+  throw refused('INVALID_OPTION', field, 'is not an instant between the years 1 and 9999')
 }
 
 const NAME = /^[A-Za-z0-9_.:/-]{1,128}$/
@@ -256,7 +288,7 @@ const checkKey = (key: string): string => {
 
 const MAX_TAGS = 20
 
-const checkTags = (tags: Readonly<Record<string, string>>): Readonly<Record<string, string>> => {
+export const checkTags = (tags: Readonly<Record<string, string>>): Readonly<Record<string, string>> => {
   if (typeof tags !== 'object' || tags === null || Array.isArray(tags))
     throw refused('INVALID_OPTION', 'tags', 'must be an object of texts')
   const entries = Object.entries(tags)

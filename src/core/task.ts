@@ -1,9 +1,9 @@
-/** The task record and its vocabulary. What a store keeps, field for field; no behaviour lives here. */
+/** The task record that a store keeps, and its types. No behaviour. */
 
 /** UTC milliseconds since the epoch. */
 export type Instant = number
 
-/** Stored statuses. `TaskStatus.expired === 'expired'`; everything else a person may ask for is a view (views.ts). */
+/** Stored statuses. `TaskStatus.expired === 'expired'`; all other states are views (views.ts). */
 export const TaskStatus = {
   pending: 'pending',
   running: 'running',
@@ -17,12 +17,12 @@ export type TaskStatus = (typeof TaskStatus)[keyof typeof TaskStatus]
 
 export const STATUSES: readonly TaskStatus[] = Object.values(TaskStatus)
 
-/** Statuses that a task does not leave by itself. */
+/** Statuses that a task leaves only by an operator's move. */
 export const TERMINAL_STATUSES: readonly TaskStatus[] = ['completed', 'failed', 'cancelled', 'expired', 'archived']
 
 export const isTerminal = (status: TaskStatus): boolean => status !== 'pending' && status !== 'running'
 
-/** How a payload's text is to be read: JSON, or bytes in base64. */
+/** The encoding of a payload's text: JSON, or bytes in base64. */
 export type Encoding = 'json' | 'base64'
 
 export type Jitter = 'full' | 'equal' | 'none'
@@ -41,26 +41,40 @@ export interface Lease {
   readonly workerId: string
   readonly claimedAt: Instant
   readonly expiresAt: Instant
+  /** The length at the time of the claim: a renewal keeps it unless it gives another one. */
+  readonly ttl: number
 }
 
-export interface TaskError {
+/** An error as data: the thrown value or a cause. */
+export interface ErrorFacts {
   readonly name: string
   readonly message: string
+  /** From the driver or the runtime: `ECONNREFUSED`, `23505`. */
+  readonly code?: string
+  /** The detail of a database driver: `Key (id)=(7) already exists.` */
+  readonly detail?: string
   readonly stack?: string
+  /** `error.cause` and its causes, as far as they fit. */
+  readonly cause?: ErrorFacts
+  /** The first parts of an AggregateError. */
+  readonly errors?: readonly ErrorFacts[]
+}
+
+export interface TaskError extends ErrorFacts {
   readonly at: Instant
   /** The value of `attempts` when it happened. */
   readonly attempt: number
 }
 
-/** One move, remembered. `n` is the revision that the move made, so it stays when older entries are dropped. */
+/** The history entry of one move. `n` is the revision after the move, so it does not change when older entries are dropped. */
 export interface HistoryEntry {
   readonly n: number
   readonly at: Instant
   readonly move: string
   readonly to: TaskStatus
-  /** Who did it: a worker id, or the name of the client. */
+  /** The worker id, or the name of the client. */
   readonly by: string
-  /** The lease token for moves out of running, else one id per API call: how a repeated call recognises itself. */
+  /** The lease token for moves out of running, otherwise one id per API call. A repeated call recognises itself by it. */
   readonly op: string
   readonly availableAt?: Instant
   readonly expiresAt?: Instant
@@ -69,24 +83,28 @@ export interface HistoryEntry {
   readonly count?: number
   readonly error?: string
   readonly reason?: string
+  /** Fields that an amendment changed. */
+  readonly changed?: readonly string[]
 }
 
 export interface TaskRecord {
   readonly id: string
   readonly queue: string
   readonly type: string
-  /** JSON text, or base64 text when `encoding` says so: kept as it came, so that what goes in comes out. */
+  /** JSON text, or base64 text if `encoding` says so. Stored verbatim. */
   readonly input: string
   readonly encoding: Encoding
   readonly output: string | null
   readonly outputEncoding: Encoding
+  /** Why a completed task has no output, or why its schema rejects the output. */
+  readonly outputError: string | null
   readonly status: TaskStatus
   readonly priority: number
   readonly availableAt: Instant
   readonly expiresAt: Instant | null
   readonly expiredAt: Instant | null
   readonly idempotencyKey: string | null
-  /** Claims so far. Never decreases: it is the fence. */
+  /** The number of claims. Never decreases: it is the fence. */
   readonly attempts: number
   readonly retryCount: number
   /** null: unlimited. */
@@ -115,13 +133,13 @@ export interface TaskRecord {
   readonly tags: Readonly<Record<string, string>> | null
   /** +1 on every move; every move compares it. */
   readonly revision: number
-  /** Empty on a task that came from a claim: a claimed task travels without its history. */
+  /** Empty on a task from a claim or a list, which have no history. */
   readonly history: readonly HistoryEntry[]
-  /** Opaque: a store may put here what it needs to write this task again (an etag, a revision). */
+  /** Opaque data of the store for the next write (an etag, a revision). */
   readonly mark?: unknown
 }
 
-/** What the lease's holder must show: the token itself, or (weaker) only who it is. */
+/** Proof of holding the lease: the token, or (weaker) the worker id. */
 export type Holder = { readonly token: string } | { readonly workerId: string }
 
 /**
@@ -135,14 +153,12 @@ export interface Change {
   readonly from: TaskStatus
   readonly set: ChangeSet
   readonly entry: HistoryEntry
-  /** Given when a lapsed lease is taken: a renewal in between wins. */
+  /** Set when a lapsed lease is taken: a renewal in between wins. */
   readonly leaseExpiresAt?: Instant
   readonly mark?: unknown
 }
 
-export type ChangeSet = Partial<
-  Omit<TaskRecord, 'id' | 'queue' | 'revision' | 'history' | 'mark' | 'createdAt' | 'input' | 'encoding'>
->
+export type ChangeSet = Partial<Omit<TaskRecord, 'id' | 'queue' | 'revision' | 'history' | 'mark' | 'createdAt'>>
 
 /** The first entry and the last 99 are kept. */
 export const HISTORY_KEPT = 100
@@ -150,7 +166,7 @@ export const HISTORY_KEPT = 100
 export const keptHistory = (entries: readonly HistoryEntry[]): readonly HistoryEntry[] =>
   entries.length <= HISTORY_KEPT ? entries : [entries[0]!, ...entries.slice(entries.length - (HISTORY_KEPT - 1))]
 
-/** The record after the change: what a store must hold once it has written it. */
+/** The record after the change, as a store must hold it. */
 export const applyChange = (task: TaskRecord, change: Change): TaskRecord => ({
   ...task,
   ...change.set,

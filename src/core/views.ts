@@ -1,11 +1,11 @@
-/** The names by which people ask for tasks: stored statuses, and views computed from the record and `now`. */
+/** The states by which tasks are queried: stored statuses, and views computed from the record and `now`. */
 import { HoldfastError } from './errors.ts'
 import { type Instant, STATUSES, type TaskRecord, type TaskStatus } from './task.ts'
 
 export const VIEWS = [...STATUSES, 'scheduled', 'ready', 'retrying', 'dead'] as const
 export type View = TaskStatus | 'scheduled' | 'ready' | 'retrying' | 'dead'
 
-/** What is counted of a queue: every task is in one of these. */
+/** The counts of a queue: every task is in exactly one of these. */
 export const COUNTED_VIEWS = [
   'ready',
   'scheduled',
@@ -19,7 +19,7 @@ export const COUNTED_VIEWS = [
 ] as const
 export type CountedView = (typeof COUNTED_VIEWS)[number]
 
-/** Names of the source designs, accepted wherever a view is. */
+/** Aliases from the source designs, accepted wherever a view is. */
 export const VIEW_ALIASES: Readonly<Record<string, View>> = {
   in_flight: 'running',
   inflight: 'running',
@@ -30,10 +30,10 @@ export const VIEW_ALIASES: Readonly<Record<string, View>> = {
   dlq: 'dead',
 }
 
-/** What a store needs to know of a view. */
+/** A view in terms that a store can evaluate. */
 export interface ViewFilter {
   readonly status: TaskStatus
-  /** Only pending tasks: due already, or due later. */
+  /** Only for pending tasks: due now, or due later. */
   readonly available?: 'now' | 'later'
   readonly retried?: true
 }
@@ -52,7 +52,7 @@ export const matchesView = (task: TaskRecord, filter: ViewFilter, now: Instant):
   (filter.available === undefined || (filter.available === 'now') === task.availableAt <= now) &&
   (filter.retried === undefined || task.retryCount > 0)
 
-/** The one most telling name for a task at `now`. A retrying task is also scheduled; a dead one is also failed. */
+/** The most specific state of a task at `now`. A retrying task is also scheduled; a dead one is also failed. */
 export const viewOf = (task: TaskRecord, now: Instant): View => {
   if (task.status === 'failed') return 'dead'
   if (task.status !== 'pending') return task.status

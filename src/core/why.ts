@@ -1,9 +1,10 @@
-/** Why a task is not running, in one honest sentence: what the record, its queue, the workers and the clock can tell. */
+/** Explains in one sentence why a task is not running, from the record, its queue, the workers and the clock. */
+import { errorLine } from './error-facts.ts'
 import { formatInstant, formatRelative } from './instants.ts'
-import { hasDeparted } from './moving.ts'
 import type { SkippedSlot } from './schedule.ts'
-import type { Task } from './snapshot.ts'
-import type { Instant } from './task.ts'
+import type { ErrorFacts, Instant } from './task.ts'
+import type { Task } from './task-view.ts'
+import { hasDeparted } from './transfer.ts'
 
 export interface Reason {
   readonly reason:
@@ -22,6 +23,7 @@ export interface Reason {
     | 'in-backoff'
     | 'scheduled'
     | 'no-worker'
+    | 'workers-stuck'
     | 'ready'
   readonly sentence: string
 }
@@ -29,13 +31,39 @@ export interface Reason {
 export interface Circumstances {
   readonly now: Instant
   readonly queuePaused: boolean
-  /** Those that are alive. */
-  readonly workers: readonly { readonly types: readonly string[]; readonly queues: readonly string[] }[]
+  /** null: the pause must be resumed. */
+  readonly pausedUntil?: Instant | null
+  /** Live workers only. */
+  readonly workers: readonly LiveWorker[]
+}
+
+interface LiveWorker {
+  readonly types: readonly string[]
+  readonly queues: readonly string[]
+  readonly id?: string
+  /** false: as many of its handlers are stuck as it has slots. */
+  readonly claiming?: boolean
+  readonly stuck?: { readonly tasks: readonly { readonly id: string; readonly attempt: number }[] }
 }
 
 type When = (at: Instant) => string
 
 export const reasonOf = (task: Task, circumstances: Circumstances): Reason => {
+  const { reason, sentence } = ownReason(task, circumstances)
+  return { reason, sentence: `${sentence}${stuckRuns(task, circumstances.workers)}` }
+}
+
+/** Runs whose outcome is written or whose lease is lost, but whose code may still be running. */
+const stuckRuns = (task: Task, workers: readonly LiveWorker[]): string =>
+  workers
+    .flatMap(({ id, stuck }) =>
+      (stuck?.tasks ?? [])
+        .filter((one) => one.id === task.id)
+        .map(({ attempt }) => ` The handler of attempt ${attempt} is stuck in worker ${id}: it did not stop.`),
+    )
+    .join('')
+
+const ownReason = (task: Task, circumstances: Circumstances): Reason => {
   const { now } = circumstances
   const when: When = (at) => `${formatInstant(at)} (${formatRelative(at, now)})`
   switch (task.status) {
@@ -44,23 +72,23 @@ export const reasonOf = (task: Task, circumstances: Circumstances): Reason => {
     case 'running':
       return running(task, when, now)
     case 'completed':
-      return { reason: 'completed', sentence: `It is done: completed at ${when(task.completedAt!)}.` }
+      return { reason: 'completed', sentence: `It completed at ${when(task.completedAt!)}.` }
     case 'failed':
       return {
         reason: 'dead',
-        sentence: `It is dead: attempt ${task.attempts} failed at ${when(task.completedAt!)}${errorOf(task)}, and it will not run again by itself.`,
+        sentence: `It is dead: attempt ${task.attempts} failed at ${when(task.completedAt!)}${errorOf(task)}, and it will not run again on its own.`,
       }
     case 'cancelled':
-      return { reason: 'cancelled', sentence: `It was cancelled at ${when(task.completedAt!)}; retry brings it back.` }
+      return { reason: 'cancelled', sentence: `It was cancelled at ${when(task.completedAt!)}; retry runs it again.` }
     case 'expired':
       return {
         reason: 'expired',
-        sentence: `It expired at ${when(task.expiredAt!)} before a worker claimed it; an expired task is not run again.`,
+        sentence: `It expired at ${when(task.expiredAt!)} before a worker claimed it; an expired task never runs.`,
       }
     case 'archived': {
       if (hasDeparted(task)) {
         const { at, reason } = task.history.at(-1)!
-        return { reason: 'moved', sentence: `It was ${reason} at ${when(at)}, and lives there.` }
+        return { reason: 'moved', sentence: `It was ${reason} at ${when(at)}; it continues there.` }
       }
       const replayed = task.replayedAs === null ? '' : `, and it was replayed as ${task.replayedAs}`
       return { reason: 'archived', sentence: `It is archived; before that it was ${task.archivedFrom}${replayed}.` }
@@ -68,12 +96,18 @@ export const reasonOf = (task: Task, circumstances: Circumstances): Reason => {
   }
 }
 
-/** Why a slot of a schedule made no task. `runs`: the task in its way, as far as it is still there. */
+/** Stands for all types in the registration of a worker. No type has this name. */
+export const ANY_TYPE = '*'
+
+export const handles = ({ types }: { readonly types: readonly string[] }, type: string): boolean =>
+  types.includes(type) || types.includes(ANY_TYPE)
+
+/** Why a slot of a schedule created no task. `runs`: the task that blocked it, if it still exists. */
 export const skippedBecause = ({ slot, reason, taskId }: SkippedSlot, now: Instant, runs: Task | null): string => {
   const skipped = `Its slot at ${formatInstant(slot)} (${formatRelative(slot, now)}) was skipped`
-  if (reason === 'missed') return `${skipped}: no worker was there to fire it in time.`
+  if (reason === 'missed') return `${skipped}: no worker was running to fire it in time.`
   const since = runs === null || runs.id !== taskId ? '' : `, and is ${runs.status} now`
-  return `${skipped}: the run before${taskId === undefined ? '' : `, task ${taskId},`} had not ended${since}.`
+  return `${skipped}: the previous run${taskId === undefined ? '' : `, task ${taskId},`} had not ended${since}.`
 }
 
 const running = ({ lease, cancelRequestedAt }: Task, when: When, now: Instant): Reason => {
@@ -81,45 +115,59 @@ const running = ({ lease, cancelRequestedAt }: Task, when: When, now: Instant): 
   if (now >= expiresAt) {
     return {
       reason: 'lease-lapsed',
-      sentence: `Its worker ${workerId} has not renewed the lease, which lapsed at ${when(expiresAt)}; the next worker that looks takes it.`,
+      sentence: `Its worker ${workerId} has not renewed the lease, which lapsed at ${when(expiresAt)}; the next worker that polls takes it.`,
     }
   }
   const held = `${workerId} holds its lease until ${when(expiresAt)}`
   if (cancelRequestedAt === null) return { reason: 'running', sentence: `It is running: ${held}.` }
   return {
     reason: 'cancel-requested',
-    sentence: `It is running and was asked to stop at ${when(cancelRequestedAt)}; ${held}.`,
+    sentence: `It is running, and its cancellation was requested at ${when(cancelRequestedAt)}; ${held}.`,
   }
 }
 
-const waiting = (task: Task, { now, queuePaused, workers }: Circumstances, when: When): Reason => {
+const waiting = (task: Task, { now, queuePaused, pausedUntil = null, workers }: Circumstances, when: When): Reason => {
   const { availableAt, expiresAt, queue } = task
   if (task.isExpiredAt(now)) {
     return {
       reason: 'past-expiry',
-      sentence: `It passed its expiry at ${when(expiresAt!)} unclaimed; the next worker that looks marks it expired.`,
+      sentence: `It passed its expiry at ${when(expiresAt!)} without being claimed; the next worker that polls marks it expired.`,
     }
   }
   if (availableAt > now) {
     const never = expiresAt !== null && expiresAt <= availableAt ? ` It will expire first, at ${when(expiresAt)}.` : ''
-    const paused = queuePaused ? ` Its queue '${queue}' is paused, too.` : ''
+    const paused = queuePaused ? ` Its queue '${queue}' is also paused.` : ''
     const { reason, sentence } = later(task, when)
     return { reason, sentence: `${sentence}${never}${paused}` }
   }
   if (queuePaused)
-    return { reason: 'queue-paused', sentence: `Its queue '${queue}' is paused; it waits since ${when(availableAt)}.` }
+    return {
+      reason: 'queue-paused',
+      sentence: `Its queue '${queue}' is paused${pausedUntil === null ? '' : ` until ${when(pausedUntil)}`}; it has been waiting since ${when(availableAt)}.`,
+    }
   return ready(task, workers, when(availableAt))
 }
 
-/** Workers who drive tasks by hand do not register: hence "registered". */
+/** Workers that claim tasks by hand do not register: hence "registered". */
 const ready = ({ queue, type }: Task, workers: Circumstances['workers'], since: string): Reason => {
-  const handling = workers.filter(({ types }) => types.includes(type))
-  const able = handling.filter(({ queues }) => queues.includes(queue)).length
+  const handling = workers.filter((worker) => handles(worker, type))
+  const serving = handling.filter(({ queues }) => queues.includes(queue))
+  const able = serving.filter(({ claiming }) => claiming !== false).length
+  if (able === 0 && serving.length > 0) {
+    const who =
+      serving.length === 1
+        ? `the one live worker that serves it, ${serving[0]!.id}, has`
+        : `all ${serving.length} live workers that serve it have`
+    return {
+      reason: 'workers-stuck',
+      sentence: `It has been ready since ${since}, but ${who} stopped claiming: as many handlers are stuck as there are slots. Restart ${serving.length === 1 ? 'it' : 'them'}.`,
+    }
+  }
   if (able > 0) {
     const who = able === 1 ? 'one live worker serves' : `${able} live workers serve`
     return {
       reason: 'ready',
-      sentence: `It is ready since ${since}, and ${who} queue '${queue}' with a handler for '${type}': it waits for its turn.`,
+      sentence: `It has been ready since ${since}, and ${who} queue '${queue}' with a handler for '${type}': it is waiting its turn.`,
     }
   }
   const missing =
@@ -128,7 +176,7 @@ const ready = ({ queue, type }: Task, workers: Circumstances['workers'], since: 
       : handling.length === 0
         ? `no live worker handles '${type}' (${workers.length} registered)`
         : `no live worker that handles '${type}' serves queue '${queue}' (${handling.length} registered elsewhere)`
-  return { reason: 'no-worker', sentence: `It is ready since ${since}, but ${missing}.` }
+  return { reason: 'no-worker', sentence: `It has been ready since ${since}, but ${missing}.` }
 }
 
 const later = (task: Task, when: When): Reason => {
@@ -137,7 +185,7 @@ const later = (task: Task, when: When): Reason => {
   if (last === 'reschedule')
     return {
       reason: 'sleeping',
-      sentence: `Its handler put it to sleep until ${due} (reschedule ${task.rescheduleCount}).`,
+      sentence: `Its handler rescheduled it for ${due} (reschedule ${task.rescheduleCount}).`,
     }
   if (task.retryCount > 0 && last !== 'submit') {
     return {
@@ -148,5 +196,10 @@ const later = (task: Task, when: When): Reason => {
   return { reason: 'scheduled', sentence: `It is scheduled for ${due}.` }
 }
 
-const errorOf = ({ lastError }: Task): string =>
-  lastError === null ? '' : ` with ${lastError.name}: ${lastError.message.split('\n', 1)[0]}`
+const errorOf = ({ lastError }: Task): string => (lastError === null ? '' : ` with ${whatOf(lastError)}`)
+
+/** The first line of the message; the task has the causes. */
+const whatOf = ({ name, message, cause, ...error }: ErrorFacts): string => {
+  const own = { name, message: message.split('\n', 1)[0]!, ...(error.code === undefined ? null : { code: error.code }) }
+  return errorLine(cause === undefined ? own : { ...own, cause })
+}

@@ -1,6 +1,6 @@
-/** What is about many tasks is looked at first: the preview gives a token, and the deed needs it. */
+/** Bulk actions require a preview: it returns a token that the action must present. */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { DoorError } from './errors.ts'
+import { HttpError } from './wire/errors.ts'
 
 const LIFETIME = 600_000
 
@@ -13,24 +13,24 @@ export class Confirmations {
     this.#now = now
   }
 
-  /** For `deed` on what `which` names, for ten minutes. */
-  give(deed: string, which: unknown): string {
+  /** A token for `action` on the selection `which`, valid for ten minutes. */
+  give(action: string, which: unknown): string {
     const until = (this.#now() + LIFETIME).toString(36)
-    return `${until}.${this.#sign(deed, which, until)}`
+    return `${until}.${this.#sign(action, which, until)}`
   }
 
-  /** NOT_CONFIRMED unless it was given for exactly this, and lately. */
-  demand(deed: string, which: unknown, given: unknown): void {
+  /** Throws NOT_CONFIRMED unless the token is for exactly this action and selection, and has not expired. */
+  demand(action: string, which: unknown, given: unknown): void {
     const [until = '', signature = ''] = typeof given === 'string' ? given.split('.') : []
-    const expected = Buffer.from(this.#sign(deed, which, until))
+    const expected = Buffer.from(this.#sign(action, which, until))
     const shown = Buffer.from(signature)
     const isRight = shown.length === expected.length && timingSafeEqual(shown, expected)
-    if (!isRight || Number.parseInt(until, 36) < this.#now()) throw new DoorError('NOT_CONFIRMED')
+    if (!isRight || Number.parseInt(until, 36) < this.#now()) throw new HttpError('NOT_CONFIRMED')
   }
 
-  #sign(deed: string, which: unknown, until: string): string {
+  #sign(action: string, which: unknown, until: string): string {
     return createHmac('sha256', this.#secret)
-      .update(JSON.stringify([deed, which, until]))
+      .update(JSON.stringify([action, which, until]))
       .digest('base64url')
   }
 }

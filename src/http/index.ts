@@ -9,9 +9,9 @@ export {
   Tokens,
   VIEWER,
   WORKER,
-} from './access.ts'
-export { createDoor, type Door, type DoorOptions } from './door.ts'
-export { openApi } from './openapi.ts'
+} from './auth/access.ts'
+export { createHttpHandler, type HttpHandler, type HttpHandlerOptions } from './handler.ts'
 export { dashboardPages, type Pages } from './pages.ts'
 export { RIGHTS, type Right } from './route.ts'
 export { type Listening, listen } from './serve.ts'
+export { openApi } from './wire/openapi.ts'

@@ -1,9 +1,9 @@
-/** The dashboard's files: read once, served as they are or zipped. They hold no data, so they need no credential. */
+/** The dashboard's files: read once, served plain or compressed. They contain no data, so they need no credential. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { extname, join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
-import { answer } from './answers.ts'
+import { answer } from './wire/answers.ts'
 
 interface Page {
   readonly bytes: Uint8Array<ArrayBuffer>
@@ -11,7 +11,7 @@ interface Page {
   readonly type: string
 }
 
-/** By path: /index.html, /assets/…. Nothing else can be asked for, whatever a path says. */
+/** By path: /index.html, /assets/…. No other file can be requested. */
 export type Pages = ReadonlyMap<string, Page>
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -25,7 +25,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.webmanifest': 'application/manifest+json',
 }
 
-/** null: there is no such folder. */
+/** null if the folder does not exist. */
 export const readPages = (folder: string): Pages | null => {
   try {
     const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
@@ -45,15 +45,19 @@ export const readPages = (folder: string): Pages | null => {
   }
 }
 
-/** As it is built into the package; null where it is not. */
-export const dashboardPages = (): Pages | null =>
-  readPages(fileURLToPath(new URL('../dashboard', import.meta.url))) ??
-  readPages(fileURLToPath(new URL('../../dist/dashboard', import.meta.url)))
+/** The dashboard in the package; null if it was not built. */
+export const dashboardPages = (): Pages | null => pagesAt('../dashboard') ?? pagesAt('../../dist/dashboard')
 
-/** Files whose name holds a hash of what is in them never change. */
+const pagesAt = (folder: string): Pages | null => {
+  // A bundle in CommonJS does not know where it is.
+  const beside = import.meta.url as string | undefined
+  return beside === undefined ? null : readPages(fileURLToPath(new URL(folder, beside)))
+}
+
+/** Files with a content hash in their name never change. */
 const FOREVER = 'public, max-age=31536000, immutable'
 
-/** null: not a page. A path without a dot is a place in the dashboard, which has them in the hash: its files are found by relative addresses. */
+/** null if it is not a page. A path without a dot serves the dashboard, which keeps its location in the hash and uses relative URLs. */
 export const servePage = (pages: Pages, request: Request, basePath: string): Response | null => {
   if (request.method !== 'GET' && request.method !== 'HEAD') return null
   const path = new URL(request.url).pathname.slice(basePath.length)

@@ -1,16 +1,16 @@
-/** What a route is: one row that says who may call it, what goes in, what comes out, and what it does. openapi.ts prints the rows. */
+/** A route is one row: its right, its input and output schemas, and its function. openapi.ts prints the rows. */
 import type { Client, Code } from '../index.ts'
-import type { Claims } from './claiming.ts'
+import type { BackgroundJobs } from './background-jobs.ts'
+import type { Claims } from './claims.ts'
 import type { Confirmations } from './confirmations.ts'
-import type { Deeds } from './deeds.ts'
-import type { Feed } from './feed.ts'
-import type { Schema } from './schemas.ts'
-import type { Showing } from './showing.ts'
-import type { DoorCode } from './statuses.ts'
+import type { Feed } from './live/feed.ts'
+import type { Redaction } from './wire/redaction.ts'
+import type { Schema } from './wire/schemas.ts'
+import type { HttpCode } from './wire/statuses.ts'
 
 /**
- * What a caller may do. `read`: look, without payloads. `payloads`: see inputs, outputs, progress and errors. `submit`: put
- * tasks in. `operate`: move tasks, queues and schedules. `work`: claim and finish.
+ * The rights of a caller. `read`: read, without payloads. `payloads`: see inputs, outputs, progress and errors. `submit`: submit
+ * tasks. `operate`: change tasks, queues and schedules. `work`: claim and finish tasks.
  */
 export const RIGHTS = ['read', 'payloads', 'submit', 'operate', 'work'] as const
 export type Right = (typeof RIGHTS)[number]
@@ -23,12 +23,12 @@ export interface Call {
   readonly body: Readonly<Record<string, unknown>>
   readonly rights: ReadonlySet<Right>
   readonly readOnly: boolean
-  readonly showing: Showing
+  readonly redaction: Redaction
   readonly feed: Feed
   readonly confirmations: Confirmations
-  readonly deeds: Deeds
+  readonly jobs: BackgroundJobs
   readonly claims: Claims
-  /** Aborts when the caller has gone. */
+  /** Aborts when the caller disconnects. */
   readonly signal: AbortSignal
 }
 
@@ -36,16 +36,16 @@ interface RouteRow {
   readonly method: 'get' | 'post' | 'patch' | 'delete'
   /** As OpenAPI writes it: /tasks/{id}. */
   readonly path: string
-  /** The operation's id: what a generated client calls it. */
+  /** The operation's id, used by generated clients. */
   readonly name: string
   readonly summary: string
   readonly right: Right
-  /** Moves nothing, though it is a POST. */
+  /** Changes nothing, although it is a POST. */
   readonly harmless?: boolean
   readonly query?: Readonly<Record<string, Schema>>
   readonly body?: Schema
-  /** Of what it may refuse; what every route may answer is added. */
-  readonly refuses?: readonly (Code | DoorCode)[]
+  /** Its own error codes; those of every route are added. */
+  readonly refuses?: readonly (Code | HttpCode)[]
 }
 
 /** Answers JSON; `null` is 204. */

@@ -20,5 +20,5 @@ export const ROUTES: readonly Route[] = [
   ...WATCHING,
 ]
 
-/** Before every path. */
+/** The prefix of every path. */
 export const API = '/api/v1'

@@ -1,26 +1,29 @@
-/** The door as a server of its own. */
+/** Runs the HTTP handler as a server. */
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
-import type { Door } from './door.ts'
+import type { HttpHandler } from './handler.ts'
 
 export interface Listening {
   readonly port: number
-  /** No new connections; streams end, requests under way are answered. */
+  /** Accepts no new connections, ends streams, and answers requests in progress. */
   close(): Promise<void>
 }
 
-/** A request that takes longer than this to arrive is cut off: nobody holds a connection by writing slowly. */
+/** A request that takes longer than this to arrive is cut off, so that slow clients cannot hold connections. */
 const SLOWEST_HEADERS = 10_000
 const SLOWEST_REQUEST = 30_000
 const PATIENCE = 5_000
 const MOST_CONNECTIONS = 1_000
-/** Longer than most clients keep an idle connection: they close it first, and no request is lost on one that is closing. */
+/** Longer than most clients keep an idle connection: the client closes first, so no request is lost on a closing connection. */
 const KEEP_ALIVE = 65_000
 
-export const listen = async (door: Door, { host, port }: { host: string; port: number }): Promise<Listening> => {
+export const listen = async (
+  handler: HttpHandler,
+  { host, port }: { host: string; port: number },
+): Promise<Listening> => {
   const server = createAdaptorServer({
-    fetch: (request) => door.fetch(request),
+    fetch: (request) => handler.fetch(request),
     overrideGlobalObjects: false,
     serverOptions: { headersTimeout: SLOWEST_HEADERS, requestTimeout: SLOWEST_REQUEST, keepAliveTimeout: KEEP_ALIVE },
   }) as Server
@@ -32,10 +35,10 @@ export const listen = async (door: Door, { host, port }: { host: string; port: n
   return {
     port: (server.address() as AddressInfo).port,
     close: () => {
-      door.close()
+      handler.close()
       const closed = new Promise<void>((done) => server.close(() => done()))
       server.closeIdleConnections()
-      // What is still under way then has had its time.
+      // Requests still in progress by then are cut off.
       const last = setTimeout(() => server.closeAllConnections(), PATIENCE)
       return closed.finally(() => clearTimeout(last))
     },

@@ -1,4 +1,4 @@
-/** The store's time, near enough to name views by: asked now and then, counted on in between. */
+/** The store's time, precise enough to compute views: read occasionally, extrapolated in between. */
 import type { Client, Instant } from '../index.ts'
 
 const OLD = 10_000

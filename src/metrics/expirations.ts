@@ -22,6 +22,20 @@ export class Expirations {
     if (this.#waiting.size > MOST) this.#waiting.delete(this.#waiting.keys().next().value!)
   }
 
+  forget(id: string): void {
+    this.#waiting.delete(id)
+  }
+
+  /** Those that are near, the ones that were seen first before the others. */
+  idsNear(now: Instant, most: number): string[] {
+    const ids: string[] = []
+    for (const [id, { expiresAt }] of this.#waiting) {
+      if (ids.length === most) break
+      if (expiresAt > now && expiresAt <= now + NEAR) ids.push(id)
+    }
+    return ids
+  }
+
   /** How many are near, by type and queue. */
   near(now: Instant): { readonly type: string; readonly queue: string; readonly count: number }[] {
     const groups = new Map<string, { type: string; queue: string; count: number }>()

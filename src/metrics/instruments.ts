@@ -31,6 +31,7 @@ export interface Instruments {
   readonly leasesLost: Counter<Label>
   readonly staleWrites: Counter<Label>
   readonly nearExpiration: Gauge<Label>
+  readonly stuck: Gauge<Label>
   readonly depth: Gauge<'queue' | 'view'>
 }
 
@@ -60,9 +61,15 @@ export const makeInstruments = (registry: Registry): Instruments => {
       labelNames: LABELS,
       registers,
     }),
+    stuck: new Gauge({
+      name: 'holdfast_handlers_stuck',
+      help: 'Handlers that did not stop at their timeout, cancel or lost lease, and have not settled since',
+      labelNames: LABELS,
+      registers,
+    }),
     depth: new Gauge({
       name: 'holdfast_queue_depth',
-      help: 'Tasks by queue and view; of large counts at least so many',
+      help: 'Tasks by queue and view; large counts are lower bounds',
       labelNames: ['queue', 'view'],
       registers,
     }),

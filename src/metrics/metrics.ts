@@ -5,10 +5,13 @@ import {
   type Client,
   COUNTED_VIEWS,
   type HistoryEntry,
+  isHoldfastError,
   type MoveEvent,
   type QueueStats,
+  RUN_ENDS,
   type Task,
   type TaskChange,
+  type WorkerInfo,
 } from '../index.ts'
 import { Expirations } from './expirations.ts'
 import { type Counted, type Instruments, makeInstruments } from './instruments.ts'
@@ -19,7 +22,7 @@ export interface MetricsOptions {
    * store, from the first scrape on.
    */
   readonly of?: 'process' | 'store'
-  /** Of `store`: somebody who follows it already, and tells every change. Default: a follower of their own. */
+  /** With `store`: an existing follower of the store that reports every change. Default: a separate follower. */
   readonly follow?: (listener: (change: TaskChange) => void) => () => void
   /** Where the metrics are registered. Default: a registry of their own. */
   readonly registry?: Registry
@@ -37,6 +40,9 @@ type Move = Pick<HistoryEntry, 'move' | 'at' | 'to' | 'delay'>
 /** Pending tasks that were there before, looked at once for those that will expire. */
 const SEEDED = 5_000
 const PAGE = 1_000
+/** How many of the tasks near expiration are read again at each scrape. Without a bound a scrape would cost most when the store is busiest. */
+const LOOKED_AT_AGAIN = 500
+const AT_ONCE = 50
 
 export const createMetrics = (
   client: Client,
@@ -55,7 +61,15 @@ export const createMetrics = (
     return seed(client, expirations)
   }
   const stopMoves = of === 'process' ? client.onMove((event) => count(moveOf(event), event.task)) : () => {}
-  const stopStale = onStaleWrite(({ task }) => instruments.staleWrites.inc({ task_type: task.type, queue: task.queue }))
+  const stopStale = heard<{ readonly task: Labelled }>('holdfast:stale-write', ({ task }) =>
+    instruments.staleWrites.inc(labelsOf(task)),
+  )
+  const stopStuck =
+    of === 'process'
+      ? heard<{ readonly task: Labelled; readonly change: number }>('holdfast:stuck', ({ task, change }) =>
+          instruments.stuck.inc(labelsOf(task), change),
+        )
+      : () => {}
   /** Scrapes at the same time share one count. */
   let counting: Promise<QueueStats[]> | null = null
   return {
@@ -67,8 +81,11 @@ export const createMetrics = (
         counting = null
       })
       setDepth(instruments, await counting)
+      if (of === 'store') setStuck(instruments, await client.workers())
+      const now = await client.now()
+      if (of === 'process') await lookAgain(client, expirations, expirations.idsNear(now, LOOKED_AT_AGAIN))
       instruments.nearExpiration.reset()
-      for (const { type, queue, count: near } of expirations.near(await client.now()))
+      for (const { type, queue, count: near } of expirations.near(now))
         instruments.nearExpiration.set({ task_type: type, queue }, near)
       return { type: registry.contentType, text: await registry.metrics() }
     },
@@ -76,7 +93,26 @@ export const createMetrics = (
       stopFollowing()
       stopMoves()
       stopStale()
+      stopStuck()
     },
+  }
+}
+
+/** Another process may have run them since this one saw them, and its moves are not heard here. */
+const lookAgain = async (client: Client, expirations: Expirations, ids: readonly string[]): Promise<void> => {
+  for (let from = 0; from < ids.length; from += AT_ONCE) {
+    const some = ids.slice(from, from + AT_ONCE)
+    await Promise.all(
+      some.map((id) =>
+        client.get(id).then(
+          (task) => expirations.see(task),
+          (error: unknown) => {
+            // Removed by retention. Any other reason says nothing about the task.
+            if (isHoldfastError(error, 'TASK_NOT_FOUND')) expirations.forget(id)
+          },
+        ),
+      ),
+    )
   }
 }
 
@@ -97,14 +133,21 @@ const moveOf = ({ move, at, task }: MoveEvent): Move => {
   return { ...(entry?.move === move ? entry : null), move, at, to: task.status }
 }
 
-/** Refused writes are no moves: whoever meets one says so on this channel. */
-const onStaleWrite = (
-  listener: (message: { readonly task: { readonly type: string; readonly queue: string } }) => void,
-): (() => void) => {
-  const stale: Channel = channel('holdfast:stale-write')
-  const heard = (message: unknown): void => listener(message as never)
-  stale.subscribe(heard)
-  return () => stale.unsubscribe(heard)
+type Labelled = { readonly type: string; readonly queue: string }
+const labelsOf = ({ type, queue }: Labelled) => ({ task_type: type, queue })
+
+/** Refused writes and stuck handlers are no moves: they are published on channels of this process. */
+const heard = <Message>(name: string, listener: (message: Message) => void): (() => void) => {
+  const published: Channel = channel(name)
+  const hear = (message: unknown): void => listener(message as Message)
+  published.subscribe(hear)
+  return () => published.unsubscribe(hear)
+}
+
+/** Of a worker with more than a hundred, the first hundred: its registration names no more. */
+const setStuck = ({ stuck }: Instruments, workers: readonly WorkerInfo[]): void => {
+  stuck.reset()
+  for (const worker of workers) for (const task of worker.stuck.tasks) stuck.inc(labelsOf(task))
 }
 
 const seed = async (client: Client, expirations: Expirations): Promise<void> => {
@@ -122,8 +165,6 @@ const seed = async (client: Client, expirations: Expirations): Promise<void> => 
   }
 }
 
-/** Moves that end a run. */
-const ENDS: ReadonlySet<string> = new Set(['complete', 'fail', 'time-out', 'lose-lease', 'reschedule', 'release'])
 const BY_MOVE: Readonly<Record<string, Counted>> = {
   submit: 'submitted',
   claim: 'claimed',
@@ -139,7 +180,7 @@ const RETRIES: ReadonlySet<string> = new Set(['fail', 'time-out', 'lose-lease', 
 const tally = (instruments: Instruments, { move, at, to, delay }: Move, task: Task): void => {
   const labels = { task_type: task.type, queue: task.queue }
   const counted =
-    RETRIES.has(move) || (ENDS.has(move) && to !== 'pending' && to !== 'completed') ? BY_END[to] : BY_MOVE[move]
+    RETRIES.has(move) || (RUN_ENDS.has(move) && to !== 'pending' && to !== 'completed') ? BY_END[to] : BY_MOVE[move]
   if (counted !== undefined) instruments.counters[counted].inc(labels)
   if (move === 'lose-lease') instruments.leasesLost.inc(labels)
   if (move === 'submit' && task.expiresAt !== null)
@@ -147,7 +188,7 @@ const tally = (instruments: Instruments, { move, at, to, delay }: Move, task: Ta
   if (move === 'reschedule' && delay !== undefined) instruments.rescheduleDelay.observe(labels, delay / 1_000)
   // `startedAt` and `availableAt` are those of the run that is meant only while no later one has begun.
   if (move === 'claim' && at >= task.availableAt) instruments.wait.observe(labels, (at - task.availableAt) / 1_000)
-  else if (ENDS.has(move) && task.startedAt !== null && at >= task.startedAt)
+  else if (RUN_ENDS.has(move) && task.startedAt !== null && at >= task.startedAt)
     instruments.duration.observe(labels, (at - task.startedAt) / 1_000)
 }
 

@@ -1,21 +1,34 @@
 /** What an application holds: submit, look, move, work. Each method says what it does in one line and does it elsewhere. */
 
 import type { Finding } from '../core/diagnosis.ts'
-import { type Duration, parseDuration } from '../core/durations.ts'
 import { HoldfastError } from '../core/errors.ts'
-import { keyIsLive } from '../core/idempotency.ts'
-import * as machine from '../core/machine.ts'
-import { Task } from '../core/snapshot.ts'
-import { checkId, checkInteger, checkName, checkWorkerId, DEFAULTS, type SubmitOptions } from '../core/submission.ts'
-import type { HistoryEntry, Holder, Instant } from '../core/task.ts'
-import { DeadLetters } from './dead-letters.ts'
-import { asDefinition, type TaskDefinition, withDefaults } from './definition.ts'
+import { checkId, checkName, checkWorkerId, type SubmitOptions } from '../core/submission.ts'
+import type { HistoryEntry, Instant } from '../core/task.ts'
+import { Task } from '../core/task-view.ts'
+import { abortable, type CallOptions } from './abortable.ts'
+import { DeadLetters } from './dead-letters/dead-letters.ts'
+import {
+  type AnyDefinition,
+  type InputFor,
+  mustBeOf,
+  type OutputFor,
+  type Storable,
+  type TaskDefinition,
+  type Transaction,
+  type TypeOrDefinition,
+} from './definition.ts'
 import type { MoveEvent } from './events.ts'
-import { type Explanation, explain } from './explain.ts'
-import { exportLines } from './exporting.ts'
-import { Firing } from './firing.ts'
-import { type FollowOptions, follow, type TaskChange } from './following.ts'
-import { type ImportOptions, type ImportReport, importLines, type OpenLines } from './importing.ts'
+import { Monitor } from './monitor.ts'
+import { type FollowOptions, follow, type TaskChange } from './observe/changes.ts'
+import type { ClockRepair } from './observe/repair.ts'
+import { type Explanation, explain } from './observe/why.ts'
+import { Scheduler } from './schedules/scheduler.ts'
+import { Schedules } from './schedules/schedules.ts'
+import type { Session } from './session.ts'
+import { type SubmitManyItem, submitEach } from './submit/many.ts'
+import { submitOne } from './submit/one.ts'
+import { type SubmitResult, Submitter } from './submit/submitter.ts'
+import { type Signalled, TaskCalls } from './task-calls.ts'
 import {
   type Count,
   type CountOptions,
@@ -26,65 +39,48 @@ import {
   queueStats,
   type TaskPage,
   type TaskQuery,
-} from './inspect.ts'
-import type { TaskLease } from './lease.ts'
-import { type CancelManyOptions, cancelMany } from './many.ts'
-import type { EachResult } from './move-each.ts'
-import { type MoveOptions, type MoveReport, moveBetween } from './moving.ts'
-import { cancelById, claimById, claimDue, deleteById, leaseOf, moveById } from './operations.ts'
-import { Queues } from './queues.ts'
-import { liveWorkers, type WorkerInfo } from './registry.ts'
-import { type PruneOptions, pruneEnded, Retention, type RetentionOptions } from './retention.ts'
-import { Scheduler } from './scheduler.ts'
-import { Schedules } from './schedules.ts'
-import { newOp, type Session } from './session.ts'
-import { read } from './settle.ts'
-import { type SubmitResult, Submitter } from './submit.ts'
-import type { Tagging } from './tracing.ts'
-import { outputOf, Waiting, type WaitOptions } from './waiting.ts'
-import { Worker } from './worker.ts'
-import type { WorkerOptions } from './worker-options.ts'
+} from './tasks/inspect.ts'
+import { findByKey } from './tasks/operations.ts'
+import { type QueueHandle, queueHandle } from './tasks/queue-handle.ts'
+import { Queues } from './tasks/queues.ts'
+import { Retention, type RetentionHandle, type RetentionOptions, retentionHandle } from './tasks/retention.ts'
+import { read } from './tasks/settle.ts'
+import { outputOf, Waiting, type WaitOptions } from './tasks/waiting.ts'
+import { exportLines } from './transfer/export.ts'
+import { type ImportOptions, type ImportReport, importLines, type OpenLines } from './transfer/import.ts'
+import { type MoveOptions, type MoveReport, moveBetween } from './transfer/transfer.ts'
+import type { WorkerOptions } from './worker/options.ts'
+import { liveWorkers, type RemoteWorker, RemoteWorkers, type WorkerInfo } from './worker/registration.ts'
+import { Worker } from './worker/worker.ts'
 
-export interface SubmitManyItem extends SubmitOptions {
-  readonly type: string | TaskDefinition
-  readonly input: unknown
-}
+type SubmitCallOptions = SubmitOptions & CallOptions & { readonly tx?: Transaction }
+type Getting = [definition: TaskDefinition | null, id: string, options?: CallOptions]
 
-export interface ClaimOptions {
-  readonly workerId: string
-  readonly leaseTtl?: Duration
-}
-
-export interface ClaimNextOptions extends ClaimOptions {
-  /** Default 'default'. */
-  readonly queue?: string
-  /** Default: any. */
-  readonly types?: readonly string[]
-}
-
-type AnyDefinition<Input, Output> = TaskDefinition<Input, never, Output> | TaskDefinition<Input, unknown, Output>
-
-export class Client {
+export class Client extends TaskCalls {
   readonly #session: Session
-  readonly #queues: Queues
+  protected readonly queues: Queues
   readonly #submitter: Submitter
   readonly #waiting: Waiting
-  readonly #retention: Retention | null
+  readonly #retention: Retention
   readonly #scheduler: Scheduler
   readonly #schedules: Schedules
   readonly #deadLetters: DeadLetters
   readonly #workers = new Set<Worker>()
+  readonly #monitors = new Set<Monitor>()
+  readonly #remoteWorkers: RemoteWorkers
   #closed = false
 
   constructor(session: Session, retention?: RetentionOptions) {
+    super()
     this.#session = session
-    this.#queues = new Queues(session)
-    this.#submitter = new Submitter(session, this.#queues)
+    this.queues = new Queues(session)
+    this.#remoteWorkers = new RemoteWorkers(session)
+    this.#submitter = new Submitter(session, this.queues)
     this.#waiting = new Waiting(session)
     this.#scheduler = new Scheduler(session, this.#submitter)
     this.#schedules = new Schedules(session, this.#submitter, this.#scheduler)
     this.#deadLetters = new DeadLetters(session, this.#waiting)
-    this.#retention = retention === undefined ? null : new Retention(session, retention)
+    this.#retention = new Retention(session, retention ?? {})
   }
 
   /** Where the tasks are, without secrets. */
@@ -93,8 +89,8 @@ export class Client {
   }
 
   /** The store's time. */
-  async now(): Promise<Instant> {
-    return (await this.#open().store.now()).at
+  now(options?: CallOptions): Promise<Instant> {
+    return this.run(async ({ store }) => (await store.now()).at, options)
   }
 
   // ── submitting ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -102,112 +98,105 @@ export class Client {
   /** When this resolves, the task is stored as durably as the store can. With `tx`, when the caller's transaction commits. */
   submit<Input, Output>(
     definition: AnyDefinition<Input, Output>,
-    input: Input,
-    options?: SubmitOptions & { readonly tx?: unknown },
+    input: Input & Storable<Input>,
+    options?: SubmitCallOptions,
   ): Promise<Task<Input, Output>>
-  submit(type: string, input: unknown, options?: SubmitOptions & { readonly tx?: unknown }): Promise<Task>
-  submit(
-    type: string | TaskDefinition,
-    input: unknown,
-    options: SubmitOptions & { readonly tx?: unknown } = {},
-  ): Promise<Task> {
+  submit<Input>(type: string, input: Input & Storable<Input>, options?: SubmitCallOptions): Promise<Task>
+  submit(type: string | TaskDefinition, input: unknown, options: SubmitCallOptions = {}) {
     if (this.#closed) return Promise.reject(closedError())
-    const { tx, ...given } = options
-    const definition = asDefinition(type)
-    const wanted = withDefaults(definition, given)
-    const put = (chosen: SubmitOptions): Promise<Task> => {
-      const item = { definition, input, options: chosen }
-      return tx === undefined ? this.#submitter.one(item) : this.#submitter.inTransaction(item, tx)
-    }
-    const { tracing } = this.#session
-    if (tracing === null) return put(wanted)
-    const what = { type: definition.type, queue: wanted.queue ?? DEFAULTS.queue }
-    return tracing.submit(what, (tagged) => put(tagged(wanted)))
+    const { tx, signal, ...given } = options
+    const submission = { type, input, options: given, tx }
+    if (signal === undefined) return submitOne(this.#session, this.#submitter, submission)
+    return this.run((session) => submitOne(session, this.#submitterOf(session), submission), options)
   }
 
-  /** Each item has its own result, in order; a bad one does not stop the others. `shared` options apply to all. */
-  async submitMany(items: readonly SubmitManyItem[], shared: SubmitOptions = {}): Promise<SubmitResult[]> {
-    this.#open()
-    const { id, idempotencyKey } = shared
-    if (id !== undefined || idempotencyKey !== undefined) {
-      throw new HoldfastError(
-        'INVALID_OPTION',
-        `${id !== undefined ? 'id' : 'idempotencyKey'} belongs to one task: give it on the item`,
-        { field: 'shared' },
-      )
-    }
-    const put = (tagged: Tagging): Promise<SubmitResult[]> =>
-      this.#submitter.many(
-        items.map(({ type, input, ...own }) => {
-          const definition = asDefinition(type)
-          return { definition, input, options: tagged(withDefaults(definition, { ...shared, ...own })) }
-        }),
-      )
-    const { tracing } = this.#session
-    if (tracing === null) return put((options) => options)
-    return tracing.submit({ type: `${items.length} tasks`, queue: shared.queue ?? DEFAULTS.queue }, put)
+  /** Each item has its own result, in order; a bad one does not stop the others. `shared` options apply to all that do not say it themselves. */
+  async submitMany<const Types extends readonly TypeOrDefinition[]>(
+    items: { readonly [K in keyof Types]: SubmitManyItem<Types[K]> },
+    { signal, ...shared }: SubmitOptions & CallOptions = {},
+  ): Promise<{ -readonly [K in keyof Types]: SubmitResult<InputFor<Types[K]>, OutputFor<Types[K]>> }> {
+    return this.run((session) => submitEach(session, this.#submitterOf(session), items, shared), { signal }) as never
   }
 
   // ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** TASK_NOT_FOUND when there is none. */
-  async get(id: string): Promise<Task> {
-    return new Task(await read(this.#open(), checkId(id)))
+  get(id: string, options?: CallOptions): Promise<Task>
+  get<Input, Output>(
+    definition: AnyDefinition<Input, Output>,
+    id: string,
+    options?: CallOptions,
+  ): Promise<Task<Input, Output>>
+  get(...given: unknown[]): Promise<Task> {
+    const [definition, id, options] = (typeof given[0] === 'object' ? given : [null, ...given]) as Getting
+    return this.run(async (session) => mustBeOf(definition, new Task(await read(session, checkId(id)))), options)
   }
 
   /** TASK_NOT_FOUND when the key was never used, or has ended. */
-  async getByIdempotencyKey(key: string): Promise<Task> {
-    const session = this.#open()
-    const found = await session.store.find(key)
-    if (found?.task && keyIsLive(found.key, true, session.time.now())) return new Task(found.task)
-    throw new HoldfastError('TASK_NOT_FOUND', `no task has the idempotency key '${key}'`, { key })
+  getByIdempotencyKey(key: string, options?: CallOptions): Promise<Task> {
+    return this.run((session) => findByKey(session, key), options)
   }
 
-  async history(id: string): Promise<readonly HistoryEntry[]> {
-    return (await this.get(id)).history
+  async history(id: string, options?: CallOptions): Promise<readonly HistoryEntry[]> {
+    return (await this.get(id, options)).history
   }
 
-  list(options: ListOptions = {}): Promise<TaskPage> {
-    return this.#do((session) => listTasks(session, options))
+  list({ signal, ...options }: ListOptions & CallOptions = {}): Promise<TaskPage> {
+    return this.run((session) => listTasks(session, options), { signal })
   }
 
   /** Up to `cap`, which is 100,000 when left out. */
-  count(query: TaskQuery = {}, options: CountOptions = {}): Promise<Count> {
-    return this.#do((session) => countTasks(session, query, options))
+  count(query: TaskQuery = {}, { signal, ...options }: CountOptions & CallOptions = {}): Promise<Count> {
+    return this.run((session) => countTasks(session, query, options), { signal })
   }
 
   /** Why it is not running, or that it is: one honest sentence, and the facts that it rests on. */
-  why(id: string): Promise<Explanation> {
-    return this.#do((session) => explain(session, this.#queues, id))
+  why(id: string, options?: CallOptions): Promise<Explanation> {
+    return this.run((session) => explain(session, this.queues, id), options)
   }
 
   /** Those that are alive: a worker that has not been heard of for 30 s is not. */
-  workers(): Promise<WorkerInfo[]> {
-    return this.#do(liveWorkers)
+  workers(options?: CallOptions): Promise<WorkerInfo[]> {
+    return this.run(liveWorkers, options)
   }
 
-  /** Is the store well, and those who use it? What was found, and how to mend it. Changes nothing. */
-  examine(): Promise<Finding[]> {
-    return this.#do(async (session) => {
-      // Seldom asked for, and with many words: not to be loaded by every short-lived process.
-      const { examine } = await import('./examination.ts')
-      return examine(session, this.#queues, new Firing(session, this.#submitter, newOp()))
-    })
+  /** For servers through which workers elsewhere claim: `workers` and `why` know them from then on, until they are silent. */
+  heardOfWorker(id: string, worker: RemoteWorker): Promise<void> {
+    return this.run(() => this.#remoteWorkers.heardOf(checkWorkerId(id), worker))
+  }
+
+  /** Checks the health of the store and its workers. Returns what was found, and how to fix it. Changes nothing. */
+  examine(options?: CallOptions): Promise<Finding[]> {
+    // Seldom asked for, and with many words: not to be loaded by every short-lived process.
+    const load = import('./observe/examine.ts')
+    return this.run(async (session) => (await load).examine(session, this.queues, this.#scheduler.runner), options)
+  }
+
+  /** After a backup was restored, with all processes stopped: fences grow by a million, so that none is handed out twice. Then close this client. */
+  acceptRestore(): Promise<number> {
+    return this.run(async (session) => (await import('./observe/repair.ts')).acceptRestore(session))
+  }
+
+  /** On a store whose time is this machine's: tasks that a process with a clock far ahead has dated in the future count from now. */
+  repairClock(): Promise<ClockRepair> {
+    return this.run(async (session) => (await import('./observe/repair.ts')).repairClock(session))
   }
 
   /** Of every queue, each count up to `cap`, or beyond it where that costs nothing; `capped` names those that may be more. */
-  stats(options: { readonly cap?: number } = {}): Promise<QueueStats[]> {
-    return this.#do((session) => queueStats(session, this.#queues, options.cap))
+  stats(options: CallOptions & { readonly cap?: number } = {}): Promise<QueueStats[]> {
+    return this.run((session) => queueStats(session, this.queues, options.cap), options)
   }
 
   /** The output of a task that completes; rejects with TASK_FAILED, TASK_CANCELLED or TASK_EXPIRED when it ends otherwise. */
-  async wait<Output = unknown>(
+  wait<Output = unknown>(
     task: Task<never, Output> | Task<unknown, Output> | string,
-    options: WaitOptions = {},
-  ): Promise<Output> {
-    this.#open()
-    const id = typeof task === 'string' ? checkId(task) : task.id
-    return outputOf(await this.#waiting.forEnd(id, options)) as Output
+    options?: WaitOptions,
+  ): Promise<Output>
+  wait<Input, Output>(definition: AnyDefinition<Input, Output>, id: string, options?: WaitOptions): Promise<Output>
+  async wait(what: { readonly id: string } | string | TaskDefinition, ...more: unknown[]): Promise<unknown> {
+    const definition = typeof what === 'object' && !('id' in what) ? what : null
+    const [task, options] = (definition === null ? [what, more[0]] : more) as [Task | string, WaitOptions?]
+    return outputOf(mustBeOf(definition, await this.waitForEnd(task, options)))
   }
 
   /** The task once it has ended, whichever way. */
@@ -232,45 +221,7 @@ export class Client {
     return follow(session, session.events.closing, options)
   }
 
-  // ── moving ───────────────────────────────────────────────────────────────────────────────────────────────────
-
-  /** A pending task is cancelled; a running one is asked to stop. A cancelled one: success. */
-  cancel(id: string, options: { readonly reason?: string } = {}): Promise<Task> {
-    return this.#do((session) => cancelById(session, id, options.reason))
-  }
-
-  /** These ids, or all pending and running tasks that match. Each has its own result. */
-  cancelMany(which: readonly string[] | TaskQuery, options: CancelManyOptions = {}): Promise<EachResult[]> {
-    return this.#do((session) => cancelMany(session, which, options))
-  }
-
-  /** A failed task with retries left, a cancelled one, or a running one, which loses its lease. */
-  retry(id: string): Promise<Task> {
-    return this.#do((session) => moveById(session, id, ['retry'], machine.retry))
-  }
-
-  /** A pending task expires now. */
-  markExpired(id: string): Promise<Task> {
-    return this.#do((session) => moveById(session, id, ['expire'], machine.expire))
-  }
-
-  archive(id: string): Promise<Task> {
-    return this.#do((session) => moveById(session, id, ['archive'], (task, actor) => machine.archive(task, actor)))
-  }
-
-  unarchive(id: string): Promise<Task> {
-    return this.#do((session) => moveById(session, id, ['unarchive'], machine.unarchive))
-  }
-
-  /** A task that has ended, and its idempotency key, are gone. */
-  delete(id: string): Promise<void> {
-    return this.#do((session) => deleteById(session, id))
-  }
-
-  /** Removes tasks that ended long enough ago, in small batches. How many it was. */
-  prune(options: PruneOptions): Promise<number> {
-    return this.#do((session) => pruneEnded(session, options))
-  }
+  // ── more ways to ask and to act ──────────────────────────────────────────────────────────────────────────────
 
   /** Tasks that failed for good: what they died of, and ways to bring them back. */
   get deadLetters(): DeadLetters {
@@ -307,71 +258,39 @@ export class Client {
     return importLines(this.#open(), open, options)
   }
 
-  // ── driving tasks by hand ────────────────────────────────────────────────────────────────────────────────────
-
-  /** This very task, for a caller who drives it himself. The same worker again gets the same lease. */
-  async claim(id: string, options: ClaimOptions): Promise<TaskLease> {
-    const session = this.#open()
-    return claimById(session, this.#queues, id, this.#claimFacts(options))
-  }
-
-  /** The first due task of a queue, or null. */
-  async claimNext(options: ClaimNextOptions): Promise<TaskLease | null> {
-    const [lease = null] = await this.claimMany({ ...options, limit: 1 })
-    return lease
-  }
-
-  /** The first due tasks of a queue, in one look: up to `limit`, each under a lease of its own. */
-  async claimMany({ limit, ...options }: ClaimNextOptions & { readonly limit: number }): Promise<TaskLease[]> {
-    const session = this.#open()
-    const queue = checkName(options.queue ?? 'default', 'queue')
-    const types = options.types?.map((type) => checkName(type, 'types')) ?? null
-    const most = checkInteger(limit, 'limit', 1, 1_000)
-    return claimDue(session, this.#queues, { ...this.#claimFacts(options), queue, types, limit: most })
-  }
-
-  /** A lease by its token, or (weaker) by the id of the worker that has it. */
-  lease(id: string, holder: Holder): Promise<TaskLease> {
-    return this.#do((session) => leaseOf(session, id, holder, session.store.leaseTtl))
-  }
-
-  #claimFacts({ workerId, leaseTtl }: ClaimOptions): { workerId: string; leaseTtl: number } {
-    return {
-      workerId: checkWorkerId(workerId),
-      leaseTtl: leaseTtl === undefined ? this.#session.store.leaseTtl : parseDuration(leaseTtl, 'leaseTtl'),
-    }
-  }
-
   // ── queues and workers ───────────────────────────────────────────────────────────────────────────────────────
 
-  /** A pause is seen by every worker within 5 s: running tasks go on, fetched-ahead ones are released. */
-  queue(name: string): {
-    pause(options?: { readonly reason?: string }): Promise<void>
-    resume(options?: { readonly force?: boolean }): Promise<void>
-    isPaused(): Promise<boolean>
-    /** Takes a queue that is used no more off the list of queues. Its tasks, if it has any, stay. */
-    forget(): Promise<void>
-  } {
-    const queue = checkName(name, 'queue')
-    return {
-      pause: (options = {}) => this.#do(() => this.#queues.pause(queue, options.reason)),
-      resume: (options = {}) => this.#do(() => this.#queues.resume(queue, options.force)),
-      isPaused: () => this.#do(async () => (await this.#queues.refresh()).has(queue)),
-      forget: () => this.#do(() => this.#queues.forget(queue)),
-    }
+  /** Pauses and resumes one queue. */
+  queue(name: string): QueueHandle {
+    return queueHandle(this.queues, checkName(name, 'queue'), (work) => this.run(work))
   }
 
   worker(options: WorkerOptions = {}): Worker {
-    const worker = new Worker(this.#open(), this, this.#queues, this.#retention, this.#scheduler, options)
+    const worker = new Worker(this.#open(), this, this.queues, this.#retention, this.#scheduler, options)
     this.#workers.add(worker)
     return worker
+  }
+
+  /**
+   * Fires schedules, takes back the leases of dead workers, ends expired tasks and applies retention, in all queues. Every worker does as much;
+   * a store whose tasks run elsewhere (over HTTP) needs one. Call `start()`.
+   */
+  monitor(): Monitor {
+    const monitor = new Monitor(this.#open(), this.queues, this.#retention, this.#scheduler)
+    this.#monitors.add(monitor)
+    return monitor
+  }
+
+  /** How long ended tasks are kept, for every process that uses this store. A process's own `retention` is added: the shorter wins. */
+  get retention(): RetentionHandle {
+    return retentionHandle((work) => this.run(work))
   }
 
   /** Stops this client's workers, then lets go of the store. Later calls reject with STORE_CLOSED. */
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    await Promise.all([...this.#workers].map((worker) => worker.stop()))
+    await Promise.all([...this.#workers, ...this.#monitors].map((one) => one.stop()))
     this.#waiting.close()
     this.#session.events.close()
     await this.#session.store.close()
@@ -387,8 +306,13 @@ export class Client {
   }
 
   /** Errors of every kind, also those of checking the arguments, come as a rejection. */
-  async #do<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    return work(this.#open())
+  protected async run<T>(work: (session: Session) => Promise<T>, options: Signalled = {}): Promise<T> {
+    return abortable(this.#open(), options.signal, work)
+  }
+
+  /** Submits of calls without a signal share their writes. */
+  #submitterOf(session: Session): Submitter {
+    return session === this.#session ? this.#submitter : this.#submitter.beside(session)
   }
 }
 

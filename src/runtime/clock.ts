@@ -16,7 +16,13 @@ export interface Clock {
 /** A number in [0, 1). */
 export type Random = () => number
 
-/** setTimeout counts in 31 bits; longer waits are cut, and whoever waits looks again. */
+/** Node's own, taken when this file is loaded: the fake timers of a test runner (`vi.useFakeTimers()`) do not stop a worker. */
+const { setTimeout, clearTimeout, setImmediate } = globalThis
+
+/** Calls `work` when the event loop has told what it has by now. */
+export const soon = (work: () => void): void => void setImmediate(work)
+
+/** setTimeout counts in 31 bits. Longer waits are cut, and the caller checks the time again. */
 const LONGEST_TIMER = 2_000_000_000
 
 export const systemClock: Clock = {

@@ -1,7 +1,8 @@
 /** A task's contract: its type, what goes in and comes out, and its defaults. Importable without the handler. */
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { type Code, HoldfastError } from '../core/errors.ts'
-import { checkName, type SubmitOptions } from '../core/submission.ts'
+import { mergeOptions } from '../core/merge-options.ts'
+import { checkDefaults, checkName, DEFAULTABLE, type SubmitOptions } from '../core/submission.ts'
 
 export type SubmitDefaults = Omit<SubmitOptions, 'id' | 'idempotencyKey' | 'at' | 'expiresAt'>
 
@@ -13,6 +14,49 @@ export interface TaskDefinition<Input = unknown, Parsed = Input, Output = unknow
   readonly options: SubmitDefaults
 }
 
+/** Whatever its schemas parse. */
+export type AnyDefinition<Input, Output> = TaskDefinition<Input, never, Output> | TaskDefinition<Input, unknown, Output>
+
+// biome-ignore lint/suspicious/noExplicitAny: every definition is one of these, whatever its types
+type Definition = TaskDefinition<any, any, any>
+/** A type by its name, or a definition. */
+export type TypeOrDefinition = string | Definition
+/** What is to be given as input: anything for a type by its name. */
+export type InputFor<T> = T extends TaskDefinition<infer Input, infer _, infer __> ? Input : unknown
+export type OutputFor<T> = T extends TaskDefinition<infer _, infer __, infer Output> ? Output : unknown
+
+/** An input with what JSON cannot hold made impossible, as far as types tell. */
+export type Storable<T> = T extends
+  | bigint
+  | symbol
+  | Date
+  | ReadonlyMap<unknown, unknown>
+  | ReadonlySet<unknown>
+  | ((...args: never[]) => unknown)
+  ? never
+  : T extends Uint8Array
+    ? T
+    : T extends object
+      ? { [K in keyof T]: Storable<T[K]> }
+      : T
+
+/**
+ * Your own open transaction: a `DatabaseSync` of node:sqlite, or on PostgreSQL a client of pg, or anything else with such a
+ * query function.
+ */
+export type Transaction = SqliteTransaction | PostgresTransaction
+
+interface SqliteTransaction {
+  readonly isTransaction: boolean
+  exec(sql: string): void
+  prepare(sql: string): object
+  location(): string | null
+}
+
+interface PostgresTransaction {
+  query(text: string, values: unknown[]): Promise<{ readonly rows: readonly object[] }>
+}
+
 type InputOf<S> = S extends StandardSchemaV1<infer Input, unknown> ? Input : unknown
 type ParsedOf<S> = S extends StandardSchemaV1<unknown, infer Parsed> ? Parsed : unknown
 
@@ -22,18 +66,27 @@ export interface DefineOptions<I, O> extends SubmitDefaults {
   readonly output?: O
 }
 
-export const defineTask = <
+const OPTIONS: ReadonlySet<string> = new Set([...DEFAULTABLE, 'input', 'output'])
+
+/** With schemas; or `defineTask<Input, Output>('type')`, which declares types that are not checked at run time. */
+export function defineTask<
   I extends StandardSchemaV1 | undefined = undefined,
   O extends StandardSchemaV1 | undefined = undefined,
->(
+>(type: string, options?: DefineOptions<I, O>): TaskDefinition<InputOf<I>, ParsedOf<I>, ParsedOf<O>>
+export function defineTask<Input, Output = unknown>(
   type: string,
-  options: DefineOptions<I, O> = {},
-): TaskDefinition<InputOf<I>, ParsedOf<I>, ParsedOf<O>> => {
+  options?: SubmitDefaults,
+): TaskDefinition<Input, Input, Output>
+export function defineTask(
+  type: string,
+  options: DefineOptions<StandardSchemaV1 | undefined, StandardSchemaV1 | undefined> = {},
+): TaskDefinition {
   const { input, output, ...defaults } = options
+  checkDefaults(defaults, OPTIONS, 'defineTask')
   return {
     type: checkName(type, 'type', 'INVALID_TASK'),
-    input: (input ?? null) as TaskDefinition<InputOf<I>, ParsedOf<I>, ParsedOf<O>>['input'],
-    output: (output ?? null) as TaskDefinition<InputOf<I>, ParsedOf<I>, ParsedOf<O>>['output'],
+    input: input ?? null,
+    output: output ?? null,
     options: defaults,
   }
 }
@@ -43,20 +96,8 @@ export const asDefinition = (type: string | TaskDefinition): TaskDefinition =>
   typeof type === 'string' ? { type, input: null, output: null, options: {} } : type
 
 /** A definition's defaults give way to what the call says, also where the call says it by another name. */
-export const withDefaults = ({ options: defaults }: TaskDefinition, given: SubmitOptions): SubmitOptions => {
-  for (const _ in defaults) {
-    const { ttl, delay, maxRetries, maxAttempts, ...rest } = defaults
-    return {
-      ...rest,
-      ...(ttl === undefined || given.expiresAt !== undefined ? null : { ttl }),
-      ...(delay === undefined || given.at !== undefined ? null : { delay }),
-      ...(maxRetries === undefined || given.maxAttempts !== undefined ? null : { maxRetries }),
-      ...(maxAttempts === undefined || given.maxRetries !== undefined ? null : { maxAttempts }),
-      ...given,
-    }
-  }
-  return given
-}
+export const withDefaults = ({ options }: Pick<TaskDefinition, 'options'>, given: SubmitOptions): SubmitOptions =>
+  mergeOptions(options, given)
 
 type Checked = { readonly value: unknown } | Promise<{ readonly value: unknown }>
 
@@ -77,3 +118,15 @@ const taken = (result: StandardSchemaV1.Result<unknown>, field: string, code: Co
 
 const stepOf = (step: PropertyKey | StandardSchemaV1.PathSegment): string =>
   String(typeof step === 'object' ? step.key : step)
+
+/** A task of another type has another input and another output than the definition says. */
+export const mustBeOf = <Found extends { readonly id: string; readonly type: string }>(
+  definition: TaskDefinition | null,
+  task: Found,
+): Found => {
+  if (definition === null || definition.type === task.type) return task
+  throw new HoldfastError('INVALID_OPTION', `task ${task.id} is a '${task.type}', not a '${definition.type}'`, {
+    id: task.id,
+    type: task.type,
+  })
+}

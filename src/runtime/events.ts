@@ -1,7 +1,9 @@
-/** This process's moves, told to whoever listens. */
-import { Task } from '../core/snapshot.ts'
+/** Reports the moves of this process to its listeners. */
+
 import { applyChange, type Change, type Instant, type TaskRecord, type TaskStatus } from '../core/task.ts'
+import { Task } from '../core/task-view.ts'
 import type { Logger } from './logger.ts'
+import { RunLog } from './run-log.ts'
 
 export interface MoveEvent {
   readonly move: string
@@ -20,9 +22,11 @@ export class Events {
   readonly #closing = new AbortController()
 
   readonly #logger: Logger
+  readonly #runs: RunLog
 
   constructor(logger: Logger) {
     this.#logger = logger
+    this.#runs = new RunLog(logger)
   }
 
   get closing(): AbortSignal {
@@ -34,8 +38,9 @@ export class Events {
     this.#listeners.clear()
   }
 
-  /** Costs nothing while nobody listens. */
+  /** Costs nothing without listeners and failures. */
   moved(before: TaskRecord, change: Change): void {
+    this.#runs.moved(before, change)
     if (this.#listeners.size > 0) this.#tell(change.entry, change.from, applyChange(before, change))
   }
 

@@ -2,15 +2,20 @@
 import { randomBytes } from 'node:crypto'
 import { HoldfastError } from '../core/errors.ts'
 import type { Actor } from '../core/machine.ts'
+import type { SubmitOptions } from '../core/submission.ts'
 import type { Store } from '../store/store.ts'
 import type { Clock, Random } from './clock.ts'
+import type { Contact } from './contact.ts'
 import type { Events } from './events.ts'
+import type { HeldLeases } from './held-leases.ts'
 import type { Logger } from './logger.ts'
 import type { StoreTime } from './store-time.ts'
 import type { Tracing } from './tracing.ts'
 
 export interface Session {
   readonly store: Store
+  readonly contact: Contact
+  readonly held: HeldLeases
   readonly clock: Clock
   readonly random: Random
   readonly time: StoreTime
@@ -19,7 +24,9 @@ export interface Session {
   /** How this client signs what it does. */
   readonly name: string
   readonly maxPayload: number
-  /** null: nobody in this process records spans. */
+  /** Of every task that this client submits; a definition and a call say it better. */
+  readonly defaults: SubmitOptions
+  /** null: this process records no spans. */
   readonly tracing: Tracing | null
 }
 

@@ -1,9 +1,6 @@
-/** Spans for submit and run, when somebody in this process records them. The run's span is linked to the submit's through the task. */
+/** Spans for submit and run, as the rest of the runtime sees them. */
 import type { SubmitOptions } from '../core/submission.ts'
-import type { Handler } from './attempt.ts'
-
-/** The name of the tag that carries the submit's span from one process to another: W3C trace context. */
-export const TRACE_TAG = 'traceparent'
+import type { Handler } from './handler.ts'
 
 export interface Tracing {
   /** `work` submits with the tags that `tagged` makes of its own. It is called at once: a transaction does not wait. */
@@ -17,18 +14,4 @@ export type Tagging = (options: SubmitOptions) => SubmitOptions
 export interface Traced {
   readonly type: string
   readonly queue: string
-}
-
-/** Where the API package keeps what the application has registered, whichever copy of it. */
-const REGISTERED = Symbol.for('opentelemetry.js.api.1')
-
-/** null, without having looked for the package, when nothing is registered: that costs nothing. */
-export const findTracing = async (): Promise<Tracing | null> => {
-  if (!(REGISTERED in globalThis)) return null
-  try {
-    return (await import('./open-telemetry.ts')).openTelemetry()
-  } catch {
-    // Registered by a copy that we cannot reach.
-    return null
-  }
 }

@@ -1,8 +1,8 @@
-/** Reads the histories of tasks afterwards and says what should never have happened. Works on any store's tasks. */
-import { MOVES, type MoveName } from '../core/machine.ts'
+/** Checks the histories of tasks for violations of the guarantees. Works with any store. */
+import { isLegal, MOVES, type MoveName, RUN_ENDS } from '../core/machine.ts'
 import { HISTORY_KEPT, type HistoryEntry, isTerminal, type TaskRecord, type TaskStatus } from '../core/task.ts'
 
-/** What is looked at: a TaskRecord with its history, or a Task of the client. */
+/** A TaskRecord with its history, or a Task of the client. */
 export type CheckedTask = Pick<
   TaskRecord,
   | 'id'
@@ -20,7 +20,7 @@ export type CheckedTask = Pick<
   | 'history'
 >
 
-/** One call of a handler, noted by the handler itself: the store is never its own only witness. */
+/** One call of a handler, recorded by the handler itself, so that the store is not the only evidence. */
 export interface Start {
   readonly id: string
   readonly fence: number
@@ -28,20 +28,20 @@ export interface Start {
 
 export interface Evidence {
   readonly tasks: readonly CheckedTask[]
-  /** Ids whose submit resolved: each must be there. */
+  /** Ids whose submit resolved: each must exist. */
   readonly submitted?: readonly string[]
-  /** Ids whose submit was left unclear: each may be there. With `submitted`: no other task may. */
+  /** Ids whose submit had an unclear outcome: each may exist. With `submitted`, no other task may exist. */
   readonly unclear?: readonly string[]
-  /** Ids that were removed on purpose. */
+  /** Ids that the test removed. */
   readonly removed?: readonly string[]
   readonly starts?: readonly Start[]
-  /** Everything was healed and drained: nothing may be left pending or running. */
+  /** All faults are over and the queue is drained: no task may be pending or running. */
   readonly drained?: boolean
-  /** How far clocks may be apart, in milliseconds. */
+  /** The maximum clock difference, in milliseconds. */
   readonly clockBound?: number
 }
 
-/** Each violation as a sentence; none is good. */
+/** Returns each violation as a sentence; empty if there are none. */
 export const checkHistory = (evidence: Evidence): string[] => {
   const { tasks, starts = [], clockBound = 0 } = evidence
   const said: string[] = []
@@ -65,7 +65,7 @@ type Say = (what: string) => void
 const isWhole = (task: CheckedTask): boolean =>
   task.history.length < HISTORY_KEPT || task.history.length === task.revision
 
-/** Numbered without gaps, each move legal from the status before, each operation once, the last entry what is stored. */
+/** Entries are numbered without gaps, each move is legal, each operation appears once, and the last entry matches the record. */
 const checkLine = ({ history, revision, status }: CheckedTask, say: Say): void => {
   const ops = new Set<string>()
   let before: { n: number; to: TaskStatus } | null = null
@@ -75,7 +75,7 @@ const checkLine = ({ history, revision, status }: CheckedTask, say: Say): void =
       say(`entry ${i} is number ${entry.n} after ${before?.n ?? 'nothing'}`)
     if (before !== null && !isAfterCut) checkMove(entry, before.to, say)
     const operation = `${entry.op} ${entry.move}`
-    if (ops.has(operation)) say(`operation ${operation} stands twice`)
+    if (ops.has(operation)) say(`operation ${operation} appears twice`)
     ops.add(operation)
     before = entry
   }
@@ -84,24 +84,11 @@ const checkLine = ({ history, revision, status }: CheckedTask, say: Say): void =
 }
 
 const checkMove = (entry: HistoryEntry, from: TaskStatus, say: Say): void => {
-  const known = Object.hasOwn(MOVES, entry.move)
-    ? (MOVES[entry.move as MoveName] as { from: readonly TaskStatus[]; to: readonly TaskStatus[] })
-    : null
-  if (known === null || !known.from.includes(from) || !known.to.includes(entry.to))
+  if (!Object.hasOwn(MOVES, entry.move) || !isLegal(entry.move as MoveName, from, entry.to))
     say(`${entry.move} from ${from} to ${entry.to} is not a legal move`)
 }
 
-const ENDS_A_RUN: ReadonlySet<string> = new Set<MoveName>([
-  'complete',
-  'fail',
-  'lose-lease',
-  'time-out',
-  'reschedule',
-  'release',
-  'retry',
-])
-
-/** One lease at a time: what ends a run names the lease of that run. */
+/** One lease at a time: the move that ends a run names the lease of that run. */
 const checkLeases = (task: CheckedTask, say: Say): void => {
   let token: string | null = null
   let isKnown = isWhole(task)
@@ -112,7 +99,7 @@ const checkLeases = (task: CheckedTask, say: Say): void => {
       token = op
       isKnown = true
       claims++
-    } else if (ENDS_A_RUN.has(move) && isKnown && token !== null) {
+    } else if ((RUN_ENDS.has(move) || move === 'retry') && isKnown && token !== null) {
       if (move !== 'retry' && op !== token) say(`${move} at ${n} was written under ${op}, but ${token} held the lease`)
       token = null
     }
@@ -126,7 +113,7 @@ const checkLeases = (task: CheckedTask, say: Say): void => {
 const COSTS_A_RETRY: ReadonlySet<string> = new Set<MoveName>(['fail', 'lose-lease', 'time-out', 'retry'])
 const COSTS_NOTHING: ReadonlySet<string> = new Set<MoveName>(['release'])
 
-/** Within one replay: no more retries than granted, no more runs than retries and reschedules explain. */
+/** Within one replay: no more retries than allowed, no more runs than retries and reschedules explain. */
 const checkBudget = (task: CheckedTask, say: Say): void => {
   if (task.maxRetries !== null && task.retryCount > task.maxRetries)
     say(`has used ${task.retryCount} retries of ${task.maxRetries}`)
@@ -153,7 +140,7 @@ const checkBudget = (task: CheckedTask, say: Say): void => {
     )
 }
 
-/** Never claimed before it was due, nor from its expiry on. */
+/** Never claimed before it was due, nor after its expiry. */
 const checkTimes = (task: CheckedTask, bound: number, say: Say): void => {
   if (!isWhole(task)) return
   let availableAt = task.createdAt
@@ -174,7 +161,7 @@ const checkPresence = ({ tasks, submitted, unclear = [], removed = [] }: Evidenc
   const gone = new Set(removed)
   for (const id of submitted) if (!there.has(id) && !gone.has(id)) said.push(`task ${id}: was submitted and is lost`)
   const expected = new Set([...submitted, ...unclear])
-  for (const id of there) if (!expected.has(id)) said.push(`task ${id}: nobody submitted it`)
+  for (const id of there) if (!expected.has(id)) said.push(`task ${id}: was never submitted`)
 }
 
 const checkTokens = (tasks: readonly CheckedTask[], said: string[]): void => {
@@ -199,7 +186,7 @@ const checkKeys = (tasks: readonly CheckedTask[], said: string[]): void => {
   }
 }
 
-/** Every run has a claim of its own, what completed was run under the lease that completed it, and every repeat is explained. */
+/** Every run has its own claim, a completed task ran under the lease that completed it, and every repeat is explained. */
 const checkStarts = (tasks: readonly CheckedTask[], starts: readonly Start[], said: string[]): void => {
   const byTask = Map.groupBy(starts, ({ id }) => id)
   for (const task of tasks) {
@@ -209,8 +196,10 @@ const checkStarts = (tasks: readonly CheckedTask[], starts: readonly Start[], sa
     if (fences.some((fence) => fence > task.attempts))
       said.push(`task ${task.id}: was begun under a fence beyond its ${task.attempts} claims`)
     if (task.history.at(-1)?.move === 'complete' && !fences.includes(task.attempts))
-      said.push(`task ${task.id}: is completed, but nobody saw its last run`)
-    const ended = task.history.filter(({ move, to }) => ENDS_A_RUN.has(move) && to === 'pending').length
+      said.push(`task ${task.id}: is completed, but its last run was not recorded`)
+    const ended = task.history.filter(
+      ({ move, to }) => (RUN_ENDS.has(move) || move === 'retry') && to === 'pending',
+    ).length
     if (isWhole(task) && fences.length - 1 > ended)
       said.push(`task ${task.id}: was begun ${fences.length} times, which ${ended} returns to pending do not explain`)
   }

@@ -1,21 +1,22 @@
-/** What a model walk does next: any call of the contract, with whatever the dice say, now and then with old knowledge. */
+/** Chooses the next random call of a model walk: any call of the contract, sometimes with outdated records. */
+import { amend } from '../core/amend.ts'
 import { HoldfastError } from '../core/errors.ts'
 import type { KeyRecord } from '../core/idempotency.ts'
 import * as machine from '../core/machine.ts'
-import { depart } from '../core/moving.ts'
 import { newSubmission } from '../core/submission.ts'
 import type { Change, Instant, TaskRecord, TaskStatus } from '../core/task.ts'
+import { depart } from '../core/transfer.ts'
 import { VIEWS, viewFilter } from '../core/views.ts'
-import type { Insertion, Page, Query, Removal, Renewal, Want } from '../store/store.ts'
+import type { ClaimRequest, Insertion, Page, Query, Removal, Renewal } from '../store/store.ts'
 import type { Model } from './model.ts'
 import type { Random } from './random.ts'
 
 /** An id that no task has. */
-const NOBODY = '00000000-0000-7000-8000-00000000dead'
+const UNKNOWN_ID = '00000000-0000-7000-8000-00000000dead'
 
 export type Command =
   | { readonly do: 'insert'; readonly insertions: readonly Insertion[]; readonly now: Instant }
-  | { readonly do: 'claim'; readonly want: Want }
+  | { readonly do: 'claim'; readonly want: ClaimRequest }
   | { readonly do: 'commit'; readonly changes: readonly Change[] }
   | { readonly do: 'renew'; readonly renewals: readonly Renewal[]; readonly now: Instant }
   | { readonly do: 'remove'; readonly removals: readonly Removal[] }
@@ -23,14 +24,15 @@ export type Command =
   | { readonly do: 'list'; readonly query: Query; readonly page: Page }
   | { readonly do: 'count'; readonly query: Query; readonly cap: number; readonly now: Instant }
 
-/** What the walk knows when it chooses. */
+/** What the walk knows when it chooses a call. */
 export interface Situation {
   readonly random: Random
   readonly model: Model
-  /** Records as the store handed them out, the latest of each task last: some are out of date by now. */
+  /** Records as the store returned them, the latest of each task last. Some are outdated. */
   readonly seen: readonly TaskRecord[]
   readonly step: number
   readonly now: Instant
+  readonly amends: boolean
 }
 
 const QUEUES = ['default', 'mail'] as const
@@ -65,7 +67,7 @@ const inserting = ({ random, model, step, now }: Situation): Command => ({
   }),
 })
 
-/** Not in the order of time, so that no store gets by with the order of insertion. */
+/** Not in the order of time, so that insertion order is not enough for a store to pass. */
 const newId = (random: Random, step: number, i: number): string =>
   `0190${random.below(0x10000).toString(16).padStart(4, '0')}-0000-7000-8000-${(step * 100 + i).toString(16).padStart(12, '0')}`
 
@@ -141,7 +143,7 @@ const DECISIONS: Readonly<Record<TaskStatus, readonly [Decide, ...Decide[]]>> = 
         now,
         random: random.next(),
       }),
-    (task, { now }, random) => machine.timeOut(task, held(task), 'timed out', now, random.next()),
+    (task, { now }, random) => machine.timeOut(task, held(task), now, random.next()),
     (task, { now }, random) =>
       machine.reschedule(task, held(task), { delay: random.below(300), extendExpiration: random.pick([0, 500]), now }),
     (task, { now }) => machine.release(task, held(task), now),
@@ -162,11 +164,21 @@ const DECISIONS: Readonly<Record<TaskStatus, readonly [Decide, ...Decide[]]>> = 
   archived: [(task, actor) => machine.unarchive(task, actor), (task, actor) => machine.unarchive(task, actor), leave],
 }
 
-const change = ({ random, seen, step, now }: Situation, i: number): Change | null => {
+const amended: (typeof DECISIONS)['pending'][number] = (task, actor, random) =>
+  amend(task, actor, {
+    priority: random.below(3),
+    availableAt: actor.now + random.pick([-50, 0, 200]),
+    expiresAt: random.pick([null, actor.now + 300]),
+    ...(random.chance(0.5) ? { input: String(random.below(9)), encoding: 'json' } : { tags: { n: '1' } }),
+  })
+
+const change = ({ random, seen, step, now, amends }: Situation, i: number): Change | null => {
   const record = someone(random, seen)
   if (record === undefined) return null
   try {
-    return random.pick(DECISIONS[record.status])(record, { now, by: 'walk', op: `move-${step}.${i}` }, random)
+    const decide =
+      amends && record.status === 'pending' && random.chance(0.2) ? amended : random.pick(DECISIONS[record.status])
+    return decide(record, { now, by: 'walk', op: `move-${step}.${i}` }, random)
   } catch (error) {
     // The machine refused: nothing to write.
     if (error instanceof HoldfastError) return null
@@ -174,7 +186,7 @@ const change = ({ random, seen, step, now }: Situation, i: number): Change | nul
   }
 }
 
-/** Mostly a task as it is now, sometimes as it was. */
+/** Mostly the current record of a task, sometimes an older one. */
 const someone = (random: Random, seen: readonly TaskRecord[]): TaskRecord | undefined => {
   const record = random.pick(seen)
   return record === undefined || random.chance(0.2) ? record : seen.findLast(({ id }) => id === record.id)
@@ -185,7 +197,7 @@ const renewing = ({ random, seen, now }: Situation): Command => {
   const renewals = several(random, 3, (): Renewal => {
     const record = random.chance(0.9) ? someone(random, holders) : someone(random, seen)
     const renewal = {
-      id: record?.id ?? NOBODY,
+      id: record?.id ?? UNKNOWN_ID,
       token: record?.lease?.token ?? 'none',
       leaseTtl: 50 + random.below(300),
     }
@@ -198,7 +210,7 @@ const removing = ({ random, seen }: Situation): Command => {
   const ended = seen.filter(({ status }) => status !== 'pending' && status !== 'running')
   const removals = several(random, 2, (): Removal => {
     const record = someone(random, ended.length > 0 ? ended : seen)
-    return { id: record?.id ?? NOBODY, revision: record?.revision ?? 1, endKey: random.chance(0.5) }
+    return { id: record?.id ?? UNKNOWN_ID, revision: record?.revision ?? 1, endKey: random.chance(0.5) }
   })
   return { do: 'remove', removals }
 }

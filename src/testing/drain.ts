@@ -1,28 +1,46 @@
-/** Runs everything that is due, inline in the caller's test. */
-import type { Handler } from '../runtime/attempt.ts'
+/** Runs all due tasks, inline in the caller's test. */
+
 import type { Client } from '../runtime/client.ts'
 import type { TaskDefinition } from '../runtime/definition.ts'
 import type { MoveEvent } from '../runtime/events.ts'
-import type { Worker } from '../runtime/worker.ts'
-import type { WorkerOptions } from '../runtime/worker-options.ts'
+import type { Handler } from '../runtime/handler.ts'
+import type { WorkerOptions } from '../runtime/worker/options.ts'
+import type { Worker } from '../runtime/worker/worker.ts'
 import type { FakeClock } from './fake-clock.ts'
 
-/** By type; or, where the definitions are at hand, as pairs of definition and handler. */
+/** Handlers by type, or pairs of definition and handler. */
 export type Handlers = Readonly<Record<string, Handler>> | readonly (readonly [TaskDefinition, Handler])[]
 
+/** The handler that fits a definition. */
+type HandlerOf<D> =
+  D extends TaskDefinition<infer Input, infer Parsed, infer Output> ? Handler<Parsed, Output, Input> : never
+
+// biome-ignore lint/suspicious/noExplicitAny: every definition is one of these, whatever its types
+type Definitions = readonly TaskDefinition<any, any, any>[]
+
 export interface DrainOptions extends WorkerOptions {
-  /** Moves this clock on to whatever is scheduled or in backoff, until nothing is left. Without it: only what is due now. */
+  /** Advances this clock to scheduled tasks and tasks in backoff until none is left. Without it, only due tasks run. */
   readonly clock?: FakeClock
-  /** How often time may be moved: a task that reschedules itself for ever would never end. Default 1,000. */
+  /** How often time may advance: a task that reschedules itself forever would never end. Default 1,000. */
   readonly mostRounds?: number
 }
 
-/** What happened, in order. Handlers run in this process, one drain at a time. */
-export const drain = async (
+/** Returns the moves in order. Handlers run in this process, one drain at a time. */
+export function drain<const Defs extends Definitions>(
+  client: Client,
+  handlers: { readonly [K in keyof Defs]: readonly [Defs[K], HandlerOf<Defs[K]>] },
+  options?: DrainOptions,
+): Promise<readonly MoveEvent[]>
+export function drain(
+  client: Client,
+  handlers: Readonly<Record<string, Handler>>,
+  options?: DrainOptions,
+): Promise<readonly MoveEvent[]>
+export async function drain(
   client: Client,
   handlers: Handlers,
   options: DrainOptions = {},
-): Promise<readonly MoveEvent[]> => {
+): Promise<readonly MoveEvent[]> {
   const { clock, mostRounds = 1_000, ...workerOptions } = options
   const moves: MoveEvent[] = []
   const stopListening = client.onMove((event) => moves.push(event))
@@ -55,7 +73,7 @@ const withHandlers = (worker: Worker, handlers: Handlers): Worker => {
 const typesOf = (handlers: Handlers): readonly string[] =>
   isPairs(handlers) ? handlers.map(([{ type }]) => type) : Object.keys(handlers)
 
-/** When the first of the tasks that these handlers could run falls due, or expires. */
+/** The earliest instant at which a task of these handlers becomes due or expires. */
 const nextInstant = async (
   client: Client,
   types: readonly string[],

@@ -1,38 +1,38 @@
-/** Time that stands still until a test moves it, and chance that comes out the same every time. */
+/** A clock that stands still until a test advances it, and deterministic random numbers. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Instant } from '../core/task.ts'
 import type { Cancel, Clock } from '../runtime/clock.ts'
 import { Random } from './random.ts'
 
 export interface FakeClockOptions {
-  /** Where time begins. */
+  /** The start time. */
   readonly now?: Instant
-  /** Of `random`: the same seed, the same numbers. */
+  /** For `random`: the same seed gives the same numbers. */
   readonly seed?: number
 }
 
 interface Timer {
   readonly at: number
-  /** Timers of one instant fire in the order in which they were set. */
+  /** Timers of the same instant fire in the order in which they were set. */
   readonly n: number
   readonly tick: () => void
 }
 
 const START: Instant = Date.UTC(2026, 0, 28, 12)
-/** Turns of the event loop without anybody asking for the time: then nothing goes on any more. */
+/** After this many turns of the event loop without a use of the clock, nothing is running any more. */
 const QUIET_TURNS = 4
-/** Whoever is still busy after so many turns will be for ever. */
+/** Code that is still busy after this many turns will never settle. */
 const MOST_TURNS = 100_000
 
-/** `connect('memory:', { clock, random: clock.random })`: then `advance` is the only thing that makes time pass. */
+/** `connect('memory:', { clock, random: clock.random })`: then only `advance` makes time pass. */
 export class FakeClock implements Clock {
-  /** For `connect`, beside the clock itself. */
+  /** Pass it to `connect` together with the clock. */
   readonly random: () => number
   readonly #started: Instant
   readonly #timers = new Set<Timer>()
   #elapsed = 0
   #n = 0
-  /** Grows whenever somebody uses the clock: the runtime does, whatever it does. */
+  /** Grows with every use of the clock; the runtime uses it for everything it does. */
   #uses = 0
 
   constructor({ now = START, seed = 1 }: FakeClockOptions = {}) {
@@ -63,7 +63,7 @@ export class FakeClock implements Clock {
     return this.#timers.size
   }
 
-  /** Moves time on: each timer fires at its own instant, and what it starts has come to rest before the next one fires. */
+  /** Advances time: each timer fires at its own instant, and everything it starts settles before the next one fires. */
   async advance(milliseconds: number): Promise<void> {
     if (!(milliseconds >= 0)) throw new RangeError(`time only goes forward, not by ${milliseconds} ms`)
     const end = this.#elapsed + milliseconds
@@ -81,11 +81,11 @@ export class FakeClock implements Clock {
     return this.advance(instant - this.#started - this.#elapsed)
   }
 
-  /** Lets everything happen that needs no time: promises, and the turns of the event loop by which the runtime batches. */
+  /** Runs everything that needs no time: promises, and the turns of the event loop with which the runtime batches. */
   async settle(): Promise<void> {
     let quiet = 0
     for (let turn = 0; quiet < QUIET_TURNS; turn++) {
-      if (turn === MOST_TURNS) throw new Error('something never comes to rest, though no time passes')
+      if (turn === MOST_TURNS) throw new Error('something never settles, although no time passes')
       const before = this.#uses
       await nextTurn()
       quiet = this.#uses === before ? quiet + 1 : 0

@@ -1,4 +1,4 @@
-/** What a user tests handlers with, and what the author of a store proves it with. No test runner is needed or known. */
+/** Tools to test handlers, and to verify a store. Independent of any test runner. */
 export { type CheckedTask, checkHistory, type Evidence, type Start } from './check-history.ts'
 export { type Case, conformanceCases } from './conformance/cases.ts'
 export { type DrainOptions, drain, type Handlers } from './drain.ts'

@@ -1,12 +1,12 @@
-/** A store behind a bad wire: replies that are lost after the write, requests that never arrive, silence. */
+/** A store behind a faulty network: replies lost after the write, requests that never arrive, silence. */
 import { HoldfastError } from '../core/errors.ts'
-import type { Documents, Orphans, Store } from '../store/store.ts'
+import type { DetachedKeys, Documents, Store } from '../store/store.ts'
 
 /**
- * - `pass`: as if there were no wire.
- * - `lose-reply`: the call takes effect, and its caller is told STORE_UNAVAILABLE.
- * - `drop-request`: the call never arrives; its caller is told the same.
- * - `silence`: the call never arrives and never answers: what a process that has vanished looks like from outside.
+ * - `pass`: no fault.
+ * - `lose-reply`: the call takes effect, and the caller gets STORE_UNAVAILABLE.
+ * - `drop-request`: the call never arrives, and the caller gets the same error.
+ * - `silence`: the call never arrives and is never answered, as from a process that has vanished.
  */
 export type Fate = 'pass' | 'lose-reply' | 'drop-request' | 'silence'
 
@@ -22,9 +22,9 @@ export type StoreCall =
   | 'list'
   | 'count'
   | `documents.${keyof Documents}`
-  | `orphans.${keyof Orphans}`
+  | `detachedKeys.${keyof DetachedKeys}`
 
-/** Asked once per call. */
+/** Called once per call. */
 export type LossPlan = (call: StoreCall, args: readonly unknown[]) => Fate
 
 type Call = (...args: unknown[]) => Promise<unknown>
@@ -42,7 +42,7 @@ const CALLS: ReadonlySet<unknown> = new Set<StoreCall>([
   'count',
 ])
 
-/** The same store, with every call's fate decided by `plan`. Wake-ups, a keeper of its own and close pass untouched. */
+/** The same store, with the outcome of every call decided by `plan`. Wake-ups, the store's keeper and close are not affected. */
 export const lossy = (store: Store, plan: LossPlan): Store => {
   const documents = Object.fromEntries(
     (['get', 'put', 'list', 'delete'] as const).map((name) => [
@@ -50,14 +50,15 @@ export const lossy = (store: Store, plan: LossPlan): Store => {
       behindWire(`documents.${name}`, store.documents[name] as Call, plan),
     ]),
   )
-  const orphans = {
-    list: behindWire('orphans.list', store.orphans.list.bind(store.orphans) as Call, plan),
-    put: behindWire('orphans.put', store.orphans.put.bind(store.orphans) as Call, plan),
+  const keys = store.detachedKeys
+  const detachedKeys = keys && {
+    list: behindWire('detachedKeys.list', keys.list.bind(keys) as Call, plan),
+    put: behindWire('detachedKeys.put', keys.put.bind(keys) as Call, plan),
   }
   return new Proxy(store, {
     get(target, name) {
       if (name === 'documents') return documents
-      if (name === 'orphans') return orphans
+      if (name === 'detachedKeys') return detachedKeys
       const value: unknown = Reflect.get(target, name, target)
       if (typeof value !== 'function') return value
       const bound = value.bind(target) as Call
@@ -79,7 +80,7 @@ const behindWire =
 
 const unavailable = (message: string): HoldfastError => new HoldfastError('STORE_UNAVAILABLE', message)
 
-/** A plan by which the first call of this kind (for which `when` holds) meets this fate, and all others pass. */
+/** A plan in which the first call of this kind (for which `when` holds) has this outcome, and all others pass. */
 export const onceFor = (
   wanted: StoreCall,
   fate: Fate,

@@ -1,4 +1,4 @@
-/** A seeded walk: the same random calls to a store and to the model, which must agree after every step. */
+/** A seeded walk: makes the same random calls to a store and to the model, which must agree after every step. */
 import assert from 'node:assert/strict'
 import type { Instant, TaskRecord } from '../core/task.ts'
 import type { Store } from '../store/store.ts'
@@ -9,14 +9,16 @@ import { Random } from './random.ts'
 export interface WalkOptions {
   readonly seed: number
   readonly steps: number
+  /** Also change tasks that wait. Default true. */
+  readonly amends?: boolean
 }
 
-/** How often each move was written, by name: whether the walk has been everywhere is for its caller to judge. */
+/** How often each move was written, by name, so that the caller can check the coverage. */
 export type Walked = ReadonlyMap<string, number>
 
-/** Throws at the first difference, with all that is needed to walk there again. The store must be empty. */
-export const walk = async (store: Store, { seed, steps }: WalkOptions): Promise<Walked> => {
-  const walker = new Walker(store, new Random(seed))
+/** Throws at the first difference, with everything needed to reproduce it. The store must be empty. */
+export const walk = async (store: Store, { seed, steps, amends = true }: WalkOptions): Promise<Walked> => {
+  const walker = new Walker(store, new Random(seed), amends)
   for (let step = 1; step <= steps; step++) {
     const command = walker.choose(step)
     try {
@@ -40,19 +42,28 @@ class Walker {
   readonly walked = new Map<string, number>()
   readonly #store: Store
   readonly #random: Random
+  readonly #amends: boolean
   readonly #model = new Model()
   #seen: TaskRecord[] = []
-  /** Long after today: a store sweeps dead keys by its own clock, and the model knows nothing of that. */
+  /** In the far future, because a store sweeps expired keys by its own clock, which the model does not do. */
   #now: Instant = 4_000_000_000_000
 
-  constructor(store: Store, random: Random) {
+  constructor(store: Store, random: Random, amends: boolean) {
     this.#store = store
     this.#random = random
+    this.#amends = amends
   }
 
   choose(step: number): Command {
     this.#now += this.#random.pick(TIME_BETWEEN_STEPS)
-    return nextCommand({ random: this.#random, model: this.#model, seen: this.#seen, step, now: this.#now })
+    return nextCommand({
+      random: this.#random,
+      model: this.#model,
+      seen: this.#seen,
+      step,
+      now: this.#now,
+      amends: this.#amends,
+    })
   }
 
   async take(command: Command): Promise<void> {
@@ -106,17 +117,17 @@ class Walker {
         return assert.deepEqual(found && plainTask(found), expected)
       }
       case 'list': {
-        const listed = await store.list(command.query, command.page)
-        return assert.deepEqual(listed.map(plain), model.list(command.query, command.page))
+        const { tasks } = await store.list(command.query, command.page)
+        return assert.deepEqual(tasks.map(plain), model.list(command.query, command.page))
       }
       case 'count': {
         const { query, cap, now } = command
-        return assert.equal(await store.count(query, cap, now), model.count(query, cap, now))
+        return assert.equal((await store.count(query, { cap, now })).count, model.count(query, cap, now))
       }
     }
   }
 
-  /** Every task, as got and as listed, and every key. */
+  /** Compares every task, by get and by list, and every key. */
   async compareAll(): Promise<void> {
     const ids = [...this.#model.tasks.keys()]
     await this.#compare(ids)

@@ -1,25 +1,25 @@
-/** What a store should hold, told by the core alone: records, keys, and the answers that follow from them. */
+/** The expected content of a store, computed by the core alone: records, keys, and the answers that follow from them. */
 import assert from 'node:assert/strict'
+import { claimOrder } from '../core/claim-order.ts'
 import { type KeyRecord, keyIsLive } from '../core/idempotency.ts'
 import * as machine from '../core/machine.ts'
 import { applyChange, type Change, type Instant, type TaskRecord } from '../core/task.ts'
-import { byTurn } from '../core/turn.ts'
 import { matchesView } from '../core/views.ts'
 import type {
+  ClaimRequest,
+  ClaimResult,
   Committed,
   Inserted,
   Insertion,
-  Look,
   Page,
   Query,
   Removal,
   Removed,
   Renewal,
   Renewed,
-  Want,
 } from '../store/store.ts'
 
-/** Without what is the store's own affair. */
+/** Without the store's private data. */
 export const plain = ({ mark: _, ...record }: TaskRecord): TaskRecord => record
 
 const withoutHistory = (record: TaskRecord): TaskRecord => ({ ...plain(record), history: [] })
@@ -93,11 +93,11 @@ export class Model {
     )
   }
 
-  /** Checks a look against what could have been leased, and takes over what was. The tokens are the store's to make. */
-  look(want: Want, { leased, due, next }: Look, exactOrder: boolean): void {
+  /** Checks a claim against what could have been leased, and adopts the result. The store chooses the tokens. */
+  look(want: ClaimRequest, { leased, due, next }: ClaimResult, exactOrder: boolean): void {
     const now = want.now!
     const waiting = this.#waiting(want)
-    const ready = waiting.filter((task) => task.availableAt <= now && !machine.isExpiredAt(task, now)).sort(byTurn)
+    const ready = waiting.filter((task) => task.availableAt <= now && !machine.isExpiredAt(task, now)).sort(claimOrder)
     const ids = leased.map(({ id }) => id)
     if (exactOrder) {
       const turn = ready.slice(0, want.limit).map(({ id }) => id)
@@ -110,12 +110,12 @@ export class Model {
     if (ready.length < want.limit) this.#looksAgain(want, waiting, next)
   }
 
-  #waiting({ queue, types }: Want): TaskRecord[] {
+  #waiting({ queue, types }: ClaimRequest): TaskRecord[] {
     const wanted = (task: TaskRecord): boolean => task.queue === queue && (types?.includes(task.type) ?? true)
     return [...this.tasks.values()].filter((task) => task.status === 'pending' && wanted(task))
   }
 
-  #claimed({ op, workerId, leaseTtl, now }: Want, record: TaskRecord, ready: readonly TaskRecord[]): void {
+  #claimed({ op, workerId, leaseTtl, now }: ClaimRequest, record: TaskRecord, ready: readonly TaskRecord[]): void {
     const task = ready.find(({ id }) => id === record.id)
     assert.ok(task, `task ${record.id} was leased but was not ready`)
     const token = record.lease?.token ?? ''
@@ -125,7 +125,7 @@ export class Model {
     assert.deepEqual(plain(record), withoutHistory(expected), 'the leased task is not as the machine claims it')
   }
 
-  #reported({ queue, dueLimit, now }: Want, due: readonly TaskRecord[]): void {
+  #reported({ queue, dueLimit, now }: ClaimRequest, due: readonly TaskRecord[]): void {
     assert.ok(due.length <= dueLimit, 'more overdue tasks were reported than asked for')
     const actor = { now: now!, by: 'model', op: 'model' }
     const isOverdue = (task: TaskRecord): boolean => machine.overdue(task, actor, 0) !== null
@@ -145,8 +145,8 @@ export class Model {
     )
   }
 
-  /** Later than the first instant at which something is to be done would be too late; at once never is. */
-  #looksAgain({ queue, now }: Want, waiting: readonly TaskRecord[], next: Instant | null): void {
+  /** Later than the next instant at which a task needs attention is an error; earlier is allowed. */
+  #looksAgain({ queue, now }: ClaimRequest, waiting: readonly TaskRecord[], next: Instant | null): void {
     const instants = waiting.filter(({ availableAt }) => availableAt > now!).map(({ availableAt }) => availableAt)
     for (const task of this.tasks.values()) {
       if (task.queue !== queue) continue

@@ -1,4 +1,4 @@
-/** Dice that fall the same way for the same seed. */
+/** Random numbers that depend only on the seed. */
 
 export class Random {
   #state: number
@@ -16,7 +16,7 @@ export class Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
   }
 
-  /** A whole number from 0 up to and without `below`. */
+  /** A whole number from 0 to below `below`. */
   below(below: number): number {
     return Math.floor(this.next() * below)
   }

@@ -22,14 +22,14 @@ const left = (folder: Folder) =>
 const AS_BEFORE = { tasks: [{ id: KEPT, status: 'pending' }], queues: ['mail'], workers: [] }
 
 describe('bench', () => {
-  it('tells how many tasks a second were submitted and completed, and how long one waits', async () => {
+  it('prints how many tasks per second were submitted and completed, and how long one waits', async () => {
     const folder = await storeOf()
     const { code, stdout, stderr } = await folder.run(['bench', '--tasks', '120', '--concurrency', '20'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(/^120 tasks on sqlite:.*, 20 at a time, /)
     expect(stdout).toMatch(/^submitted {2}[\d,]+ tasks\/s in a batch$/m)
     expect(stdout).toMatch(/^completed {2}[\d,]+ tasks\/s from the first submit to the last completion$/m)
-    expect(stdout).toMatch(/^started {4}[\d.,]+ ms after submit \(p99 [\d.,]+ ms\), one after the other$/m)
+    expect(stdout).toMatch(/^started {4}[\d.,]+ ms after submit \(p99 [\d.,]+ ms\), one after another$/m)
     expect(stdout).not.toContain('PUT')
     expect(await left(folder)).toEqual(AS_BEFORE)
   })
@@ -46,7 +46,7 @@ describe('bench', () => {
     expect(told.cost).toBeUndefined()
   })
 
-  it('after SIGINT removes what it has made, and ends with 130', async () => {
+  it('after SIGINT removes what it has created, and exits with 130', async () => {
     const folder = await storeOf()
     const child = folder.start(['bench', '--tasks', '5000', '--concurrency', '1'])
     const ended = exitOf(child)
@@ -84,10 +84,10 @@ describe('bench --cost', () => {
     const folder = await storeOf()
     const { code, stderr } = await folder.run(['bench', '--cost'])
     expect(code).toBe(2)
-    expect(stderr).toMatch(/--cost is for S3, which charges for requests/)
+    expect(stderr).toMatch(/--cost is only for S3, which charges for requests/)
   })
 
-  it('prints requests a task and dollars a million on S3, says the prices, and leaves no task behind', async () => {
+  it('prints requests per task and dollars per million on S3, names the prices, and leaves no task behind', async () => {
     const stub = await startStub()
     try {
       const folder = makeFolder()
@@ -99,17 +99,17 @@ describe('bench --cost', () => {
       const { code, stdout, stderr } = await folder.run(args, { env })
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
       expect(stdout).toMatch(
-        /^a task of a batch {3}3\.\d\d PUT, 0\.\d\d GET, 0\.\d\d LIST, 0\.\d\d DELETE: \$1[5-9]\.\d\d a million$/m,
+        /^a task in a batch {3}3\.\d\d PUT, 0\.\d\d GET, 0\.\d\d LIST, 0\.\d\d DELETE: \$1[5-9]\.\d\d a million$/m,
       )
-      expect(stdout).toMatch(/^a task by itself {4}4\.\d\d PUT, .* DELETE: \$2\d\.\d\d a million$/m)
-      expect(stdout).toContain(
-        "at AWS's list prices: $5 for a million PUT or LIST, $0.40 for a million GET, DELETE free",
-      )
-      // Removed tasks leave marks that the next sweep takes away; everything else is gone.
-      const after = [...stub.objects.keys()].filter((key) => !/^jobs\/(graves|tasks)\//.test(key)).sort()
-      expect(after).toEqual(before)
+      expect(stdout).toMatch(/^a single task {7}4\.\d\d PUT, .* DELETE: \$2\d\.\d\d a million$/m)
+      expect(stdout).toContain("at AWS's list prices: $5 per million PUT or LIST, $0.40 per million GET, DELETE free")
+      // Removed tasks leave tombstones and sweep entries until the next sweep; everything else is gone.
+      const after = [...stub.objects.keys()].filter((key) => !/^jobs\/(sweep|tasks)\//.test(key)).sort()
+      // And the mark that the index of ended tasks is complete, with nothing in it.
+      // The wake object stays, too.
+      expect(after).toEqual(['jobs/ended.json', ...before, 'jobs/wake.json'].sort())
       for (const [key, { body }] of stub.objects)
-        if (key.startsWith('jobs/tasks/')) expect(body).toContain('"buriedAt"')
+        if (key.startsWith('jobs/tasks/')) expect(body).toContain('"removedAt"')
       const { cost, prices } = JSON.parse((await folder.run([...args, '--json'], { env })).stdout)
       expect(prices).toEqual({ PUT: 5, GET: 0.4, LIST: 5, DELETE: 0 })
       expect(cost.batch.requestsPerTask.PUT).toBeLessThan(3.5)

@@ -15,15 +15,23 @@ test('every module that a thread or a process starts from is there', () => {
   const keepers = sources
     .filter(({ text }) => text.includes('beside: import.meta.url'))
     .map(({ path }) => new URL('./thread.js', new URL(path, DIST)))
-  // The keeper's own file names a thread beside whoever asks it, not beside itself.
-  const wanted = [...named, ...keepers].filter(({ pathname }) => !pathname.endsWith('/dist/store/thread.js'))
-  expect(wanted.length).toBeGreaterThanOrEqual(6)
+  const started = sources.flatMap(({ path, text }) =>
+    [...text.matchAll(/threadFile\(import\.meta\.url, '([\w-]+)'\)/g)].map(
+      ([, name]) => new URL(`./${name}.js`, new URL(path, DIST)),
+    ),
+  )
+  // By a variable there.
+  const sqlite = ['thread', 'examiner'].map((name) => new URL(`store/sqlite/${name}.js`, DIST))
+  const wanted = [...named, ...keepers, ...started, ...sqlite]
+  expect(wanted.length).toBeGreaterThanOrEqual(7)
   expect(wanted.filter((url) => !existsSync(url)).map(String)).toEqual([])
 })
 
-test('a module in a shared chunk is told its own place', () => {
+test('a module in a shared chunk gets its own location', () => {
   const chunks = globSync('chunks/*.js', { cwd: DIST }).map((name) => readFileSync(new URL(name, DIST), 'utf8'))
-  const places = chunks.flatMap((code) => [...code.matchAll(/new URL\(["']([^"']+)["'], import\.meta\.url\)\.href/g)])
+  const places = chunks.flatMap((code) => [
+    ...code.matchAll(/new URL\(["']([^"']+)["'], `\$\{import\.meta\.url\}`\)\.href/g),
+  ])
   expect(places.length).toBeGreaterThan(3)
   for (const [, place] of places) {
     const source = new URL(place!, new URL('chunks/', DIST)).pathname.slice(DIST.pathname.length)

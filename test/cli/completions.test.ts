@@ -26,7 +26,7 @@ describe('completion', () => {
     await expect(promisify(execFile)('bash', ['-n', path])).resolves.toMatchObject({ stderr: '' })
   })
 
-  it('is refused for a shell that is none', async () => {
+  it('is refused for an unknown shell', async () => {
     expect(await folder.run(['completions', 'tcsh'])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("SHELL 'tcsh' is not one of bash, zsh, fish, powershell"),
@@ -34,7 +34,7 @@ describe('completion', () => {
   })
 
   it('offers verbs, their options, and values that are known without a store', async () => {
-    expect(await asked('re')).toEqual(['retry', 'replay', 'resume'])
+    expect(await asked('re')).toEqual(['retry', 'replay', 'retention', 'resume'])
     expect(await asked('replay', '--ca')).toEqual(['--canary', '--canary-timeout'])
     expect(await asked('list', '--status', 're')).toEqual(['ready', 'retrying'])
     expect(await asked('completions', '')).toEqual(['bash', 'zsh', 'fish', 'powershell'])

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { makeFolder } from './shell.ts'
 
 describe('config', () => {
-  it('nobody said anything: the default', async () => {
+  it('without any setting, the default is used', async () => {
     const folder = makeFolder()
     expect(await folder.run(['config', 'show'])).toEqual({
       code: 0,

@@ -41,7 +41,7 @@ describe('the demo', () => {
     const { code, stdout } = await folder.run(['demo'], { env: { TMPDIR: folder.path } })
     expect(code).toBe(0)
     expect(stdout).toMatch(/worker-\d was killed with SIGKILL in the middle of its work/)
-    expect(stdout).toMatch(/its lease expired, found by worker-\d, runs again/)
+    expect(stdout).toMatch(/lost its worker: lease expired, found by worker-\d, runs again/)
     expect(stdout).toMatch(/\nnothing lost: 188 submitted, 188 accounted for\n$/)
     expect(stdout).not.toContain('\u001b')
     expect(readdirSync(folder.path).filter((name) => name.startsWith('holdfast-demo'))).toEqual([])

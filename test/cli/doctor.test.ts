@@ -1,4 +1,4 @@
-/** `holdfast doctor`: what is wrong with a store, and how to mend it. */
+/** `holdfast doctor`: what is wrong with a store, and how to fix it. */
 import { chmodSync, closeSync, openSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -10,22 +10,22 @@ const submitMany = (folder: Folder, count: number): Promise<unknown> =>
   )
 
 describe('doctor', () => {
-  it('says that a store is well, one line a check, and ends with 0', async () => {
+  it('says that a store is healthy, one line per check, and exits with 0', async () => {
     const folder = makeFolder()
     await folder.run(['init'])
     const { code, stdout, stderr } = await folder.run(['doctor'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(/^ok {7}version {13}SQLite \d/m)
-    expect(stdout).toMatch(/^ok {7}integrity {11}quick_check found no fault$/m)
-    expect(stdout).toMatch(/holdfast\.db is well\n$/)
+    expect(stdout).toMatch(/^ok {7}integrity {11}quick_check found no errors$/m)
+    expect(stdout).toMatch(/holdfast\.db is healthy\n$/)
     const told = JSON.parse((await folder.run(['doctor', '--json'])).stdout)
     expect(told).toMatchObject({ problems: 0, warnings: 0, address: expect.stringContaining('holdfast.db') })
-    expect(told.findings.every(({ verdict, mend }: Record<string, unknown>) => verdict === 'ok' && mend === null)).toBe(
+    expect(told.findings.every(({ verdict, fix }: Record<string, unknown>) => verdict === 'ok' && fix === null)).toBe(
       true,
     )
   })
 
-  it('warns of what is not good and says what to do, and still ends with 0', async () => {
+  it('prints warnings with advice, and still exits with 0', async () => {
     const folder = makeFolder()
     await folder.run(['submit', '-t', 'mail', '-i', '1', '--queue', 'post'])
     await folder.run(['pause', 'post'])
@@ -37,7 +37,28 @@ describe('doctor', () => {
     expect(stdout).toMatch(/: 0 problems, 2 warnings\n$/)
   })
 
-  it('finds a damaged page, and ends with 6', async () => {
+  it('names a process whose clock was ten years ahead, and takes back what it has dated', async () => {
+    const folder = makeFolder()
+    const ahead = 'const now = Date.now; Date.now = () => now() + 3652 * 864e5'
+    const node = ['--import', `data:text/javascript,${encodeURIComponent(ahead)}`]
+    const submit = ['submit', '-t', 'mail', '-i', '1']
+    expect((await folder.run(submit, { node })).code).toBe(0)
+    expect((await folder.run(submit)).code).toBe(0)
+    const found = await folder.run(['doctor'])
+    expect(found.code).toBe(6)
+    expect(found.stdout).toMatch(
+      /^problem {2}clock-mark .*\/\d+ has used the file with a clock that showed 20\d\d-.*1 tasks? and 0/m,
+    )
+    expect(found.stdout).toContain('holdfast doctor --repair-clock')
+    const repaired = await folder.run(['doctor', '--repair-clock'])
+    expect(repaired.code).toBe(0)
+    expect(repaired.stdout).toMatch(/^repaired: 1 task, 0 leases and 0 schedules count from now$/m)
+    await folder.withClient(async (client) => {
+      for (const { availableAt } of (await client.list()).tasks) expect(availableAt).toBeLessThanOrEqual(Date.now())
+    })
+  })
+
+  it('finds a damaged page, and exits with 6', async () => {
     const folder = makeFolder()
     await submitMany(folder, 3_000)
     const path = join(folder.path, 'holdfast.db')
@@ -53,11 +74,11 @@ describe('doctor', () => {
     expect(problems).toBeGreaterThan(0)
     expect(findings.find(({ check }: { check: string }) => check === 'integrity')).toMatchObject({
       verdict: 'problem',
-      mend: expect.stringContaining('.recover'),
+      fix: expect.stringContaining('.recover'),
     })
   })
 
-  it('makes no store: without one it says so and ends with 5', async () => {
+  it('creates no store: without one it says so and exits with 5', async () => {
     const folder = makeFolder()
     expect(await folder.run(['doctor'])).toMatchObject({ code: 5, stdout: '' })
     expect(folder.has('holdfast.db')).toBe(false)

@@ -14,6 +14,16 @@ const EXPIRED = idOf(6)
 const DONE = idOf(7)
 const DEAD = [idOf(8), idOf(9)] as const
 
+/** The frames are those of no machine. */
+const withStack = (error: Error, stack: string): Error => Object.assign(error, { stack })
+
+const BOOM = withStack(
+  new Error('boom\u001b[31m\nsecond line', {
+    cause: withStack(Object.assign(new Error('connect refused'), { code: 'ECONNREFUSED', detail: 'port 1' }), ''),
+  }),
+  'Error: boom\n    at send (/app/mail.js:12:9)\n    at run (/app/tasks.js:3:1)',
+)
+
 export const setScene = async (folder: Folder): Promise<void> => {
   folder.write('tasks.mjs', 'export const double = (input) => input * 2')
   await folder.withClient(async (client) => {
@@ -31,14 +41,14 @@ export const setScene = async (folder: Folder): Promise<void> => {
     await client.submit('held', 1, { id: HELD })
     await claim(HELD)
     await client.submit('broken', 1, { id: BROKEN, maxRetries: 0 })
-    await (await claim(BROKEN)).fail(new Error('boom\u001b[31m\nsecond line'))
+    await (await claim(BROKEN)).fail(BOOM)
     await client.submit('late', 1, { id: EXPIRED, ttl: '1h' })
     await client.markExpired(EXPIRED)
     await client.submit('done', 1, { id: DONE })
     await (await claim(DONE)).complete({ n: 1 })
     for (const [n, id] of DEAD.entries()) {
       await client.submit('mail', n, { id, maxRetries: 0, queue: 'mail' })
-      await (await claim(id)).fail(new TypeError(`user ${n} has no address`))
+      await (await claim(id)).fail(withStack(new TypeError(`user ${n} has no address`), ''))
     }
     await client.queue('mail').pause({ reason: 'repairs' })
     await client.submit('double', 21, { id: idOf(10), queue: 'sums' })
@@ -100,13 +110,25 @@ export const COMMANDS: Readonly<Record<string, readonly Typed[]>> = {
   unarchive: typed(`unarchive ${DONE}`),
   purge: typed({ args: ['purge', BROKEN], type: no }, `purge ${BROKEN} --yes`),
   delete: typed(`delete ${EXPIRED}`, `delete ${WAITING}`),
+  retention: typed(
+    'retention',
+    'retention --completed 7d --failed 0',
+    'retention --json',
+    'retention --completed soon',
+    'retention --off',
+  ),
   prune: typed(
     'prune --older-than 7d',
     { args: ['prune', '--older-than', '0'], type: yes },
     'prune --older-than 0 --yes',
   ),
-  pause: typed('pause sums mail'),
-  resume: typed('resume sums mail'),
+  pause: typed(
+    'pause sums mail',
+    'pause default --until 2126-01-28T17:00:00Z',
+    'stats',
+    'pause x --for 1m --until 2126-01-28T17:00:00Z',
+  ),
+  resume: typed('resume sums mail default'),
   worker: typed('worker ./tasks.mjs --drain --queue sums', 'worker ./none.mjs'),
   submit: typed(`submit -t a -i 1`, 'submit -t a -i {', 'submit -t a'),
   schedule: typed(
@@ -139,4 +161,6 @@ export const COMMANDS: Readonly<Record<string, readonly Typed[]>> = {
     'schedule show nightly',
   ),
   completions: typed('completions fish', 'completions csh'),
+  amend: typed(`amend ${LATER} --priority 5 --expires-at none --tag team=red`, `amend ${HELD} --priority 1`),
+  'run-now': typed(`run-now ${LATER} ${HELD}`),
 }

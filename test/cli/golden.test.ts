@@ -5,13 +5,23 @@
 import { readdirSync } from 'node:fs'
 import { hostname, userInfo } from 'node:os'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { makeProgram } from '../../src/cli/program.ts'
+import { makeProgram } from '../../src/cli/program/program.ts'
 import { COMMANDS, setScene, type Typed } from './golden-scene.ts'
 import { type Folder, makeFolder, normalised, type Ran } from './shell.ts'
 import { noTerminal, runOnTerminal } from './terminal.ts'
 
 /** Verbs that are shown elsewhere: a show of ten seconds; a server; measurements; between two stores. */
-const ELSEWHERE: ReadonlySet<string> = new Set(['help', 'demo', 'serve', 'bench', 'move', 'export', 'import', 'get'])
+const ELSEWHERE: ReadonlySet<string> = new Set([
+  'help',
+  'demo',
+  'serve',
+  'monitor',
+  'bench',
+  'move',
+  'export',
+  'import',
+  'get',
+])
 
 const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\/]/g, '\\$&')
 

@@ -5,19 +5,17 @@ import { makeFolder } from './shell.ts'
 describe('init', () => {
   const folder = makeFolder()
 
-  it('makes the file and says so; a second time it says that it is there', async () => {
+  it('creates the file and says so; a second time it says that the store exists', async () => {
     expect(await folder.run(['init', 'sqlite:./new.db'])).toEqual({
       code: 0,
-      stdout: expect.stringMatching(/^made a new store at .*new\.db\n$/),
+      stdout: expect.stringMatching(/^created a store at .*new\.db\n$/),
       stderr: '',
     })
     expect(folder.has('new.db')).toBe(true)
-    expect((await folder.run(['init', '--url', 'sqlite:./new.db'])).stdout).toMatch(
-      /^there is a store at .* already\n$/,
-    )
+    expect((await folder.run(['init', '--url', 'sqlite:./new.db'])).stdout).toMatch(/^a store already exists at .*\n$/)
   })
 
-  it('--json tells the address and whether it was made', async () => {
+  it('--json prints the address and whether the store was created', async () => {
     const env = { HOLDFAST_URL: 'sqlite:./here.db' }
     const [first, second] = [
       await folder.run(['init', '--json'], { env }),
@@ -27,7 +25,17 @@ describe('init', () => {
     expect(JSON.parse(second.stdout)).toEqual({ address: expect.stringContaining('here.db'), created: false })
   })
 
-  it('refuses what is no address, and memory', async () => {
+  it('--accept-restore lets the fences of what has not ended leap', async () => {
+    const env = { HOLDFAST_URL: 'sqlite:./restored.db' }
+    await folder.run(['init'], { env })
+    await folder.run(['submit', '-t', 'mail', '-i', '1'], { env })
+    const { code, stdout } = await folder.run(['init', '--accept-restore', '--json'], { env })
+    expect([code, JSON.parse(stdout)]).toEqual([0, { address: expect.any(String), created: false, accepted: 1 }])
+    const { stdout: list } = await folder.run(['list', '--json'], { env })
+    expect(list).toMatch(/"attempts": ?1000000/)
+  })
+
+  it('refuses invalid addresses, and memory', async () => {
     expect((await folder.run(['init', 'ftp://x'])).code).toBe(2)
     expect((await folder.run(['init', 'memory:'])).code).toBe(2)
   })

@@ -51,7 +51,7 @@ describe('with a store', () => {
 
   const run = (...args: string[]) => folder.run(args)
 
-  it('status prints one fact a line', async () => {
+  it('status prints one fact per line [W03]', async () => {
     const { code, stdout, stderr } = await run('status', ids['later']!)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(/^expires_at: 2126-01-28T18:00:00\.250Z \(in \d+d( \d+h)?\)$/m)
@@ -78,7 +78,7 @@ describe('with a store', () => {
     )
   })
 
-  it('get is another name for status, and shows how often a task was put to sleep', async () => {
+  it('get is an alias of status, and shows how often a task was rescheduled [W07]', async () => {
     const { stdout } = await run('get', ids['sleeper']!)
     expect(stdout).toMatch(/^reschedule_count: 5, max_reschedules: 100$/m)
     expect(normalised(stdout)).toBe(normalised((await run('status', ids['sleeper']!)).stdout))
@@ -90,13 +90,13 @@ describe('with a store', () => {
     expect(JSON.parse(stdout)).toEqual(JSON.parse(JSON.stringify(expected)))
   })
 
-  it('keeps control characters of others away from the terminal', async () => {
+  it('keeps untrusted control characters away from the terminal', async () => {
     const { stdout } = await run('status', ids['broken']!)
     expect(stdout).toContain('last_error: Error: boom\\u001b[31m\\nsecond line (attempt 1, ')
     expect(stdout).not.toContain('\u001b')
   })
 
-  it('history tells every move in a line', async () => {
+  it('history prints one line per move [W05]', async () => {
     const { code, stdout } = await run('history', ids['sleeper']!)
     expect(code).toBe(0)
     const lines = stdout.trimEnd().split('\n')
@@ -109,7 +109,7 @@ describe('with a store', () => {
     expect(lines.at(-1)).toBe('Version 11: pending (rescheduled, available_at: +60s, count: 5)')
   })
 
-  it('history tells expiry with its instants', async () => {
+  it('history prints the instants of an expiry', async () => {
     const { stdout } = await run('history', ids['late']!)
     expect(normalised(stdout)).toBe(
       'Version 1: pending (created, expires_at: INSTANT)\nVersion 2: expired (expired_at: INSTANT)\n',
@@ -128,7 +128,7 @@ describe('with a store', () => {
     ])
   })
 
-  it('list shows a row a task, newest first, and leaves out nothing that is not archived', async () => {
+  it('list shows one row per task, newest first, and omits only archived tasks', async () => {
     const { code, stdout, stderr } = await run('list')
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(normalised(stdout).replaceAll(/ {2,}/g, '  ')).toBe(
@@ -136,7 +136,7 @@ describe('with a store', () => {
         'ID  TYPE  QUEUE  STATUS  ATTEMPTS  CREATED  NOTE',
         'ID  done  default  completed  1  AGO',
         'ID  late  default  expired  0  AGO',
-        'ID  broken  default  dead  1  AGO  boom\\u001b[31m\\nsecond line',
+        'ID  broken  default  dead  1  AGO  Error: boom\\u001b[31m\\nsecond line',
         'ID  held  default  running  1  AGO  on worker-1',
         'ID  sleeper  mail  scheduled  5  AGO  due SOON',
         'ID  later  default  scheduled  0  AGO  due SOON, expires SOON',
@@ -156,12 +156,12 @@ describe('with a store', () => {
     [['--type', 'waiting'], ['waiting']],
     [['--tag', 'team=blue'], ['later']],
     [['--tag', 'team=red'], []],
-  ])('list %j finds what it asks for', async (args, names) => {
+  ])('list %j finds what it asks for [W04]', async (args, names) => {
     const { tasks } = JSON.parse((await run('list', '--json', ...args)).stdout)
     expect(tasks.map(({ type }: { type: string }) => type)).toEqual(names)
   })
 
-  it('list goes on at the cursor that it printed on standard error', async () => {
+  it('list continues at the cursor that it printed on standard error', async () => {
     const first = await run('list', '--limit', '4', '--oldest')
     const [, cursor] = /^more: --cursor (\S+)$/m.exec(first.stderr) ?? []
     const second = await run('list', '--limit', '4', '--oldest', '--cursor', cursor!)
@@ -183,13 +183,13 @@ describe('with a store', () => {
   )
 
   it.each([
-    ['waiting', /^It is ready since .*, but no live worker is registered\.$/m],
+    ['waiting', /^It has been ready since .*, but no live worker is registered\.$/m],
     ['later', /^It is scheduled for 2126-01-28T17:00:00Z \(in /m],
-    ['sleeper', /^Its handler put it to sleep until .* \(reschedule 5\)\. Its queue 'mail' is paused, too\.$/m],
-    ['held', /^It is running and was asked to stop at .*; worker-1 holds its lease until /m],
+    ['sleeper', /^Its handler rescheduled it for .* \(reschedule 5\)\. Its queue 'mail' is also paused\.$/m],
+    ['held', /^It is running, and its cancellation was requested at .*; worker-1 holds its lease until /m],
     ['broken', /^It is dead: attempt 1 failed at .* with Error: boom/m],
     ['late', /^It expired at .* before a worker claimed it/m],
-    ['done', /^It is done: completed at /m],
+    ['done', /^It completed at /m],
   ])('why tells about the task that is %s', async (name, sentence) => {
     const { code, stdout } = await run('why', ids[name]!)
     expect(code).toBe(0)
@@ -227,7 +227,7 @@ describe('with a store', () => {
     ])
   })
 
-  it('an unknown task ends with 3, an id that is none with 2', async () => {
+  it('an unknown task exits with 3, an invalid id with 2', async () => {
     const unknown = await run('status', '00000000-0000-7000-8000-000000000000')
     expect({ code: unknown.code, stdout: unknown.stdout }).toEqual({ code: 3, stdout: '' })
     expect(unknown.stderr).toContain('(TASK_NOT_FOUND)')

@@ -8,7 +8,7 @@ describe('cancel and retry', () => {
     (await folder.run(['submit', '-t', 't', '-i', '1', ...args])).stdout.trim()
   const unknown = '00000000-0000-7000-8000-000000000000'
 
-  it('cancel tells a result for each id, and ends with the worst of them', async () => {
+  it('cancel prints a result for each id, and exits with the worst code', async () => {
     const [one, two] = [await submit(), await submit()]
     const { code, stdout, stderr } = await folder.run(['cancel', one, unknown, two, '--reason', 'not needed'])
     expect(code).toBe(3)
@@ -26,7 +26,7 @@ describe('cancel and retry', () => {
     expect((await folder.run(['cancel', id])).stdout).toBe(`${id} asked to stop (running on worker-1)\n`)
   })
 
-  it('cancel of an ended task ends with 4', async () => {
+  it('cancel of an ended task exits with 4', async () => {
     const id = await submit()
     await folder.withClient(async (client) => (await client.claim(id, { workerId: 'worker-1' })).complete())
     const { code, stdout } = await folder.run(['cancel', id, '--json'])
@@ -36,7 +36,7 @@ describe('cancel and retry', () => {
     ])
   })
 
-  it('retry brings a cancelled task back, and refuses one that waits already', async () => {
+  it('retry runs a cancelled task again, and refuses a pending one', async () => {
     const id = await submit()
     await folder.run(['cancel', id])
     expect(await folder.run(['retry', id])).toMatchObject({

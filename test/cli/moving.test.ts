@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { MOVING_VERBS } from '../../src/cli/moving-verbs.ts'
+import { MOVING_VERBS } from '../../src/cli/program/transfer-verbs.ts'
 import { connect, silentLogger } from '../../src/index.ts'
 import { exitOf, LAUNCHER, linesOf, makeFolder } from './shell.ts'
 
@@ -22,7 +22,7 @@ describe('export and import', () => {
   const folder = makeFolder()
   const file = (): string => join(folder.path, 'backup.jsonl')
 
-  it('write a file that is whole, and bring it in; again, and nothing is doubled', async () => {
+  it('write a complete file and import it; a repeat duplicates nothing', async () => {
     await submitted(folder, 3)
     await folder.run(['schedule', 'create', 'nightly', '-t', 'work', '-i', '1', '--cron', '0 3 * * *'])
     await folder.run(['pause', 'default'])
@@ -39,7 +39,7 @@ describe('export and import', () => {
       'imported 3 tasks\nschedules: 1, pauses: 1\n',
     )
     expect((await folder.run(['import', 'backup.jsonl', ...there])).stdout).toBe(
-      'imported 0 tasks; 3 tasks of the file were there already\n',
+      'imported 0 tasks; 3 tasks of the file already existed\n',
     )
     const { stdout } = await folder.run(['import', 'backup.jsonl', '--json', ...there])
     expect(JSON.parse(stdout)).toMatchObject({ tasks: 0, there: 3, schedules: 0, stopped: null })
@@ -93,7 +93,7 @@ describe('move', () => {
     })
   })
 
-  it('refuses while workers are live, unless it is told that they are', async () => {
+  it('refuses while workers are live, unless --live is given', async () => {
     const other = makeFolder()
     await submitted(other, 2)
     other.write('tasks.mjs', 'export const nothing = () => {}')
@@ -112,7 +112,7 @@ describe('move', () => {
     expect(await exitOf(worker)).toBe(0)
   })
 
-  it('waits for what runs, stops at SIGINT with the new store paused, and goes on when it is run again', async () => {
+  it('waits for running tasks, stops at SIGINT with the new store paused, and continues when it is run again', async () => {
     const other = makeFolder()
     await submitted(other, 2)
     const looker = await connect(other.url, { logger: silentLogger })
@@ -138,7 +138,7 @@ describe('move', () => {
     expect((await other.run(['resume', 'default', '--force', ...there])).code).toBe(0)
   })
 
-  it('names both stores, and neither is made by a typo', async () => {
+  it('names both stores, and a typo creates neither', async () => {
     expect((await folder.run(['move', folder.url])).code).toBe(2)
     expect((await folder.run(['move', 'sqlite:./typo.db', 'sqlite:./new.db'])).code).toBe(5)
     expect((await folder.run(['move', folder.url, 'sqlite:./x.db', '--url', 'sqlite:./y.db'])).code).toBe(2)

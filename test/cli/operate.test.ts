@@ -21,10 +21,12 @@ const withDead = async (folder: Folder): Promise<string[]> =>
     await die(client, 'report', new TypeError('no\u001b[31m such "table"'), { queue: 'slow', tags: { team: 'blue' } }),
   ])
 
+const NO_WORKER = 'warning: no worker is live: replayed tasks wait until one starts\n'
+
 describe('dead', () => {
   const folder = makeFolder()
 
-  it('shows the dead letters, and what they died of', async () => {
+  it('shows the dead letters and their errors', async () => {
     const ids = await withDead(folder)
     const list = await folder.run(['dead'])
     expect(list).toMatchObject({ code: 0, stderr: '' })
@@ -63,16 +65,43 @@ describe('dead', () => {
   })
 })
 
+describe('a group of dead letters', () => {
+  it('is listed by its name, and columns are not cut where they are piped', async () => {
+    const folder = makeFolder()
+    const long = `no such address ${'x'.repeat(100)}`
+    await folder.withClient(async (client) => {
+      await die(client, 'mail', new TypeError(`of undefined (reading 'total')`))
+      await die(client, 'a-type-with-a-long-name-that-a-terminal-would-not-show', new Error(long))
+    })
+    const told = JSON.parse((await folder.run(['dead', '--groups', '--json'])).stdout)
+    expect(told.groups).toHaveLength(2)
+    const { fingerprint } = told.groups.find(({ name }: { name: string }) => name === 'Error')
+    const { stdout } = await folder.run(['dead', '--group', fingerprint])
+    expect(stdout).toContain(long)
+    expect(stdout).toContain('a-type-with-a-long-name-that-a-terminal-would-not-show')
+    expect(stdout).not.toContain('reading')
+    expect(await folder.run(['dead', '--group', 'nosuch'])).toMatchObject({
+      code: 0,
+      stderr: 'no dead letters of this group\n',
+    })
+    for (const verb of ['replay', 'purge'])
+      expect(await folder.run([verb, '--group', 'nosuch', '--yes'])).toMatchObject({
+        code: 3,
+        stderr: expect.stringContaining('no dead letter is of group nosuch (GROUP_NOT_FOUND)'),
+      })
+  })
+})
+
 describe('replay', () => {
   const folder = makeFolder()
 
-  it('[L02] of ids tells a result for each, and ends with the worst', async () => {
+  it('[L02] of ids prints a result for each, and exits with the worst code', async () => {
     const [one, two] = await withDead(folder)
     const unknown = '00000000-0000-7000-8000-000000000000'
     expect(await folder.run(['replay', one!, unknown])).toEqual({
       code: 3,
       stdout: `${one} pending (replay_count: 1)\n`,
-      stderr: `${unknown} error: there is no task ${unknown} (TASK_NOT_FOUND)\n`,
+      stderr: `${NO_WORKER}${unknown} error: there is no task ${unknown} (TASK_NOT_FOUND)\n`,
     })
     expect((await folder.run(['replay', one!])).code).toBe(4)
     const { code, stdout } = await folder.run(['replay', two!, '--as-new', '--ttl', '1h'])
@@ -81,7 +110,7 @@ describe('replay', () => {
     expect((await folder.run(['status', two!])).stdout).toContain(`replayed_as: ${stdout.trim().split(' ').at(-1)}`)
   })
 
-  it('of many prints a plan and wants --yes where nobody can be asked', async () => {
+  it('of many prints a plan and requires --yes without a terminal', async () => {
     const many = makeFolder()
     await withDead(many)
     const told = JSON.parse((await many.run(['dead', '--groups', '--json'])).stdout)
@@ -94,7 +123,7 @@ describe('replay', () => {
         'would replay 2 tasks:',
         '  ID  mail  default  failed  Error: user 1 has no address',
         '  ID  mail  default  failed  Error: user 22 has no address',
-        'error: --yes is needed to replay 2 tasks without being asked (INVALID_OPTION)',
+        'error: --yes is required to replay 2 tasks without confirmation (INVALID_OPTION)',
         '  Correct the option that the message names; nothing was written.',
         '',
       ].join('\n'),
@@ -104,7 +133,7 @@ describe('replay', () => {
     expect(await many.run(['replay', '--group', group, '--yes'])).toEqual({
       code: 0,
       stdout: 'replayed 2 tasks\n',
-      stderr: '',
+      stderr: NO_WORKER,
     })
     expect(JSON.parse((await many.run(['replay', '--all', '--yes', '--json'])).stdout)).toMatchObject({
       matched: 1,
@@ -117,9 +146,9 @@ describe('replay', () => {
   it.each([
     [['replay'], 'name the tasks: ids, or --group, --type, --queue, --tag or --all'],
     [['replay', '00000000-0000-7000-8000-000000000000', '--all'], 'not both'],
-    [['replay', '--all', '--yes', '--rate', 'fast'], 'rate must be a number over 0'],
+    [['replay', '--all', '--yes', '--rate', 'fast'], 'rate must be a number greater than 0'],
     [['cancel'], 'name the tasks: ids, or --type, --queue or --tag'],
-    [['prune'], '--older-than is needed'],
+    [['prune'], '--older-than is required'],
     [['prune', '--older-than', '7d', '--status', 'running'], 'only ended tasks can be removed, not running'],
   ])('%j is bad input', async (args, message) => {
     await withDead(folder)
@@ -128,7 +157,7 @@ describe('replay', () => {
     expect(stderr).toContain(message)
   })
 
-  it('behind canaries that fail again stops with 4 and leaves the others alone', async () => {
+  it('behind canaries that fail again exits with 4 and leaves the others alone', async () => {
     const canaries = makeFolder()
     await withDead(canaries)
     const module = canaries.write(
@@ -141,17 +170,18 @@ describe('replay', () => {
     const { code, stdout, stderr } = await canaries.run(['replay', '--type', 'mail', '--canary', '1', '--yes'])
     worker.kill('SIGTERM')
     await ended
-    expect({ code, stdout, stderr }).toEqual({
+    expect({ code, stdout, stderr: normalised(stderr) }).toEqual({
       code: 4,
       stdout: 'replayed 1 task\ncanary: 0 of 1 completed\n',
-      stderr: 'stopped: the canaries did not all complete; the others were left alone\n',
+      stderr:
+        'canary ID did not complete: Error: still\nstopped: the canaries did not all complete; the others were left alone\n',
     })
     expect(JSON.parse((await canaries.run(['list', '--status', 'dead', '--json'])).stdout).tasks).toHaveLength(3)
   })
 })
 
 describe('purge', () => {
-  it('prints a plan and wants --yes, then removes what is dead and nothing else', async () => {
+  it('prints a plan and requires --yes, then removes dead letters and nothing else', async () => {
     const folder = makeFolder()
     const [one] = await withDead(folder)
     await folder.withClient((client) => client.submit('mail', 1))
@@ -159,7 +189,9 @@ describe('purge', () => {
     expect({ ...refused, stderr: normalised(refused.stderr) }).toMatchObject({
       code: 2,
       stdout: '',
-      stderr: expect.stringMatching(/^would purge 1 task:\n {2}ID {2}mail .*\nerror: --yes is needed to purge 1 task /),
+      stderr: expect.stringMatching(
+        /^would purge 1 task:\n {2}ID {2}mail .*\nerror: --yes is required to purge 1 task /,
+      ),
     })
     expect(await folder.run(['purge', one!, '--yes'])).toEqual({ code: 0, stdout: 'purged 1 task\n', stderr: '' })
     expect((await folder.run(['purge', '--type', 'mail', '--dry-run'])).stdout).toMatch(/^would purge 1 task:\n/)
@@ -177,7 +209,7 @@ describe('purge', () => {
 })
 
 describe('a replay of many', () => {
-  it('is stopped by SIGINT, and the same command goes on without a double', async () => {
+  it('is stopped by SIGINT, and the same command continues without duplicates', async () => {
     const folder = makeFolder()
     const count = 60
     await folder.withClient(async (client) => {
@@ -223,7 +255,7 @@ describe('a replay of many', () => {
   })
 })
 
-describe('cancel by what tasks have in common', () => {
+describe('cancel by filter', () => {
   const folder = makeFolder()
 
   it('[K01] prints a plan, then cancels what waits and asks what runs to stop', async () => {
@@ -277,10 +309,29 @@ describe('cancel of a task that runs in another process', () => {
   })
 })
 
+describe('amend, run-now', () => {
+  const folder = makeFolder()
+
+  it('change a task that waits, and leave a running one as it is', async () => {
+    const { id } = await folder.withClient((client) => client.submit('work', { n: 1 }, { delay: '1d' }))
+    expect((await folder.run(['amend', id, '-i', '{"n":2}', '--priority', '4', '--ttl', '2d'])).stdout).toMatch(
+      `${id} pending (priority: 4, available_at: `,
+    )
+    expect((await folder.run(['run-now', id])).stdout).toBe(`${id} pending (due now)\n`)
+    expect((await folder.run(['amend', id, '--priority', 'high'])).stderr).toContain('priority must be a whole number')
+    const lease = await folder.withClient((client) => client.claimNext({ workerId: 'w', leaseTtl: '1h' }))
+    expect(lease?.task.input).toEqual({ n: 2 })
+    expect(await folder.run(['amend', id, '--priority', '5'])).toMatchObject({ code: 4, stdout: '' })
+    const history = (await folder.run(['history', id])).stdout
+    expect(history).toMatch(/Version 2: pending \(priority, expiresAt, input changed by .+, expires_at: /)
+    expect(history).toMatch(/Version 3: pending \(availableAt changed by /)
+  })
+})
+
 describe('archive, unarchive, delete, prune', () => {
   const folder = makeFolder()
 
-  it('hide, bring back and remove what has ended', async () => {
+  it('hide, restore and remove ended tasks', async () => {
     const [id] = await withDead(folder)
     expect((await folder.run(['archive', id!])).stdout).toBe(`${id} archived (was failed)\n`)
     expect((await folder.run(['unarchive', id!])).stdout).toBe(`${id} failed\n`)
@@ -308,7 +359,7 @@ describe('archive, unarchive, delete, prune', () => {
 describe('pause, resume and workers', () => {
   const folder = makeFolder()
 
-  it('pause and resume tell what became of each queue', async () => {
+  it('pause and resume print a result for each queue', async () => {
     await folder.withClient((client) => client.submit('mail', 1, { queue: 'mail' }))
     expect((await folder.run(['pause', 'mail', 'slow', '--reason', 'repairs'])).stdout).toBe(
       'mail paused\nslow paused\n',
@@ -320,7 +371,7 @@ describe('pause, resume and workers', () => {
     expect((await folder.run(['pause', 'not a name'])).code).toBe(2)
   })
 
-  it('workers lists who is alive, and why tells when nobody is', async () => {
+  it('workers lists live workers, and why says when there are none', async () => {
     const [task] = await folder.withClient(async (client) => (await client.list()).tasks)
     expect((await folder.run(['why', task!.id])).stdout).toMatch(/but no live worker is registered\.$/m)
     expect(await folder.run(['workers'])).toEqual({ code: 0, stdout: '', stderr: 'no live workers\n' })
@@ -342,7 +393,7 @@ describe('pause, resume and workers', () => {
       normalised(shown.table.stdout)
         .replaceAll(/ +/g, ' ')
         .replace(/\d+\.\d+\.\d+/, 'VERSION'),
-    ).toBe('ID QUEUES TYPES CONCURRENCY VERSION STARTED BEAT\nw1 default,mail other 3 VERSION AGO AGO\n')
+    ).toBe('ID QUEUES TYPES CONCURRENCY STUCK VERSION STARTED BEAT\nw1 default,mail other 3 0 VERSION AGO AGO\n')
     expect(JSON.parse(shown.json.stdout)).toMatchObject([{ id: 'w1', pid: process.pid, beatAt: expect.any(String) }])
     expect(shown.why.stdout).toContain("but no live worker handles 'mail' (1 registered).")
     expect(await folder.run(['workers'])).toMatchObject({ stderr: 'no live workers\n' })

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { withPrintedParts } from '../../scripts/print-cli-docs.ts'
-import { EXIT_CODES } from '../../src/cli/exit-codes.ts'
-import { makeProgram } from '../../src/cli/program.ts'
+import { EXIT_CODES } from '../../src/cli/output/exit-codes.ts'
+import { makeProgram } from '../../src/cli/program/program.ts'
 import { CODES } from '../../src/index.ts'
 import { makeFolder } from './shell.ts'
 
@@ -21,13 +21,13 @@ describe('help', () => {
     expect(stdout).toContain('--json')
   })
 
-  it('is printed when nothing else is asked for, and names every verb', async () => {
+  it('is printed without arguments, and names every verb', async () => {
     const { code, stdout } = await folder.run([])
     expect(code).toBe(0)
     for (const verb of VERBS) expect(stdout).toMatch(new RegExp(`^ {2}${verb}\\b`, 'm'))
   })
 
-  it('an unknown verb is bad input, with a guess at what was meant', async () => {
+  it('an unknown verb is bad input, with a suggestion', async () => {
     const { code, stdout, stderr } = await folder.run(['lst'])
     expect({ code, stdout, stderr }).toEqual({
       code: 2,
@@ -45,7 +45,7 @@ describe('help', () => {
 describe('colours', () => {
   const folder = makeFolder()
 
-  it('are used when they are forced, and not when NO_COLOR or --no-color says so', async () => {
+  it('are used when forced, and not with NO_COLOR or --no-color', async () => {
     await folder.run(['submit', '-t', 't', '-i', '1'])
     const env = { FORCE_COLOR: '1' }
     expect((await folder.run(['list'], { env })).stdout).toContain('\u001b[')

@@ -1,6 +1,6 @@
 /** `holdfast schedule …`: every verb as a user types it, for people and as JSON. */
 import { describe, expect, it } from 'vitest'
-import { SCHEDULE_VERBS } from '../../src/cli/schedule-verbs.ts'
+import { SCHEDULE_VERBS } from '../../src/cli/program/schedule-verbs.ts'
 import { exitOf, linesOf, makeFolder, normalised, type Ran } from './shell.ts'
 
 const CREATE = ['schedule', 'create', 'nightly', '-t', 'report', '-i', '{"day":1}']
@@ -10,7 +10,7 @@ describe('a schedule from the shell', () => {
   const folder = makeFolder()
   const run = (...args: string[]): Promise<Ran> => folder.run(['schedule', ...args])
 
-  it('create makes the store and says when it fires first', async () => {
+  it('create creates the store and says when the schedule fires first', async () => {
     const { code, stdout } = await folder.run([...NIGHTLY, '--queue', 'reports', '--tag', 'team=a', '--timeout', '30s'])
     expect({ code, stdout: normalised(stdout) }).toEqual({
       code: 0,
@@ -39,7 +39,7 @@ describe('a schedule from the shell', () => {
     expect(listed.map(({ id }: { id: string }) => id)).toEqual(['beat', 'nightly', 'poll'])
   })
 
-  it('show tells one fact a line', async () => {
+  it('show prints one fact per line', async () => {
     const { stdout } = await run('show', 'nightly')
     expect(normalised(stdout).replaceAll(/SOON \d+\w|AGO|SOON/g, 'THEN')).toBe(
       `id: nightly
@@ -70,7 +70,7 @@ input: {"day":1}
     })
   })
 
-  it('next tells the slots to come', async () => {
+  it('next prints the next slots', async () => {
     const { stdout } = await run('next', 'nightly')
     expect(stdout.trimEnd().split('\n')).toHaveLength(5)
     expect(stdout).toMatch(/^\d{4}-\d\d-\d\dT0[01]:30:00Z \(in .*\)$/m)
@@ -79,7 +79,7 @@ input: {"day":1}
     expect(await run('next', 'nightly', '--count', 'many')).toMatchObject({ code: 2, stdout: '' })
   })
 
-  it('pause and resume say what is so now', async () => {
+  it('pause and resume print the new state', async () => {
     expect(await run('pause', 'nightly')).toMatchObject({ code: 0, stdout: 'nightly paused\n' })
     expect((await run('resume', 'nightly')).stdout).toMatch(/^nightly resumed, next_at: \S+Z \(in .*\)\n$/)
     expect(JSON.parse((await run('pause', 'poll', '--json')).stdout)).toMatchObject({ paused: true, nextAt: null })
@@ -185,7 +185,7 @@ describe('a worker from the shell', () => {
     expect(await ended).toBe(0)
   })
 
-  it('tells which slot was skipped because the run before had not ended, and which that is', async () => {
+  it('says which slot was skipped because the previous run had not ended, and which run that is', async () => {
     const slow = makeFolder()
     slow.write(
       'tasks.mjs',
@@ -205,10 +205,10 @@ describe('a worker from the shell', () => {
         slow.run(['why', task!.id, '--json']),
       ])
       expect(normalised(show.stdout)).toContain(
-        'why: Its slot at INSTANT (AGO) was skipped: the run before, task ID, had not ended, and is running now.\n',
+        'why: Its slot at INSTANT (AGO) was skipped: the previous run, task ID, had not ended, and is running now.\n',
       )
-      expect(show.stdout).toContain(`the run before, task ${task!.id},`)
-      expect(why.stdout).toMatch(/^ {2}schedule long: Its slot at \S+ \(.*\) was skipped: the run before, task /m)
+      expect(show.stdout).toContain(`the previous run, task ${task!.id},`)
+      expect(why.stdout).toMatch(/^ {2}schedule long: Its slot at \S+ \(.*\) was skipped: the previous run, task /m)
       expect(JSON.parse(json.stdout)).toMatchObject({ skippedSlot: { reason: 'overlap', taskId: task!.id } })
     })
     // Two kinds: a signal that is still on its way is not delivered twice, and the first alone gives the handler half a minute.

@@ -1,4 +1,4 @@
-/** `holdfast serve` as a user types it: where it listens, whom it lets in, what it says. */
+/** `holdfast serve` as a user types it: where it listens, access, what it says. */
 import { chmodSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -34,7 +34,7 @@ const serve = async (args: readonly string[] = [], options: RunOptions = {}): Pr
 const bearer = (token: string): RequestInit => ({ headers: { authorization: `Bearer ${token}` } })
 
 describe('where it listens', () => {
-  it('on loopback alone, with a token made for this run, until it is told to stop', async () => {
+  it('on loopback only, with a token generated for this run, until a signal stops it', async () => {
     const { url, token, stop } = await serve()
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/)
     expect(Buffer.from(token!, 'base64url')).toHaveLength(32)
@@ -56,9 +56,9 @@ describe('where it listens', () => {
   it.each([
     [
       ['--host', '0.0.0.0'],
-      /--host 0\.0\.0\.0 can be reached by others: give a token \(HOLDFAST_TOKEN or --token-file\)/,
+      /--host 0\.0\.0\.0 is reachable by others: give a token \(HOLDFAST_TOKEN or --token-file\)/,
     ],
-    [['--host', '0.0.0.0', '--no-token'], /can be reached by others/],
+    [['--host', '0.0.0.0', '--no-token'], /0\.0\.0\.0 is reachable by others/],
     [['--port', '99999'], /--port must be/],
     [['--token-file', 'nowhere'], /--token-file cannot be read/],
   ])('refuses %j', async (args, why) => {
@@ -75,8 +75,8 @@ describe('where it listens', () => {
   })
 })
 
-describe('whom it lets in', () => {
-  it('the token of the environment does everything, that of a viewer looks; neither is printed', async () => {
+describe('access', () => {
+  it('the token of the environment may do everything, that of a viewer may read; neither is printed', async () => {
     const viewer = 'the-token-of-a-viewer-0123456789'
     const env = { HOLDFAST_TOKEN: TOKEN, HOLDFAST_VIEWER_TOKEN: viewer }
     const { url, token, said, stop } = await serve(['--redact', 'pass*'], { env })
@@ -101,7 +101,7 @@ describe('whom it lets in', () => {
     const file = folder.write('token', `${TOKEN}\n`)
     chmodSync(file, 0o644)
     const { code, stderr } = await folder.run(['serve', '--token-file', file])
-    expect([code, stderr]).toEqual([2, expect.stringContaining('can be read by others')])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('is readable by other users')])
     chmodSync(file, 0o600)
     const { url } = await serve(['--token-file', file, '--read-only'])
     expect(await (await fetch(`${url}api/v1/info`, bearer(TOKEN))).json()).toMatchObject({ readOnly: true })

@@ -36,7 +36,7 @@ const told = (name: string, { wall, cpu }: Figures): string => {
   return `${name}: ${of(wall)} of the clock, ${of(cpu)} of the processor`
 }
 
-test('help and a look at one task come back at once', { timeout: 120_000 }, async () => {
+test('help and status of one task start fast', { timeout: 120_000 }, async () => {
   const folder = makeFolder()
   const id = (await folder.run(['submit', '-t', 'a', '-i', '1'])).stdout.trim()
   const node = measure(folder.path, ['-e', '0'])

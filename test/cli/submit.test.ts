@@ -10,12 +10,12 @@ describe('a good task', () => {
   it('is stored, its id printed alone, and a new store announced on standard error', async () => {
     const { code, stdout, stderr } = await folder.run(['submit', '-t', 'send_email', '-i', '{"to":"ann"}'])
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(ID) })
-    expect(stderr).toMatch(/^made a new store at sqlite:.*holdfast\.db\n$/)
+    expect(stderr).toMatch(/^created a store at sqlite:.*holdfast\.db\n$/)
     const task = await folder.withClient((client) => client.get(stdout.trim()))
     expect(task).toMatchObject({ type: 'send_email', queue: 'default', input: { to: 'ann' }, status: 'pending' })
   })
 
-  it('takes every option of the specification', async () => {
+  it('takes every option of the specification [W01][W06]', async () => {
     const args = [
       '--expires-at',
       '2126-01-28T17:00:00Z',
@@ -64,7 +64,7 @@ describe('a good task', () => {
     ['5m', 300_000],
     ['30m', 1_800_000],
     ['7d', 604_800_000],
-  ])('takes --ttl %s', async (ttl, expected) => {
+  ])('takes --ttl %s [W02]', async (ttl, expected) => {
     const { stdout } = await folder.run(['submit', '-t', 't', '-i', '{}', '--ttl', ttl, '--json'])
     const { expiresAt, createdAt } = JSON.parse(stdout)
     expect(Date.parse(expiresAt) - Date.parse(createdAt)).toBe(expected)
@@ -82,13 +82,13 @@ describe('a good task', () => {
     const first = await folder.run(['submit', '-t', 't', '-i', '1', '--key', 'once'])
     const again = await folder.run(['submit', '-t', 't', '-i', '1', '--key', 'once'])
     expect(again.stdout).toBe(first.stdout)
-    expect(again.stderr).toBe("the key 'once' was used before: this is the task that it made (pending)\n")
+    expect(again.stderr).toBe("the key 'once' already exists: this is its task (pending)\n")
     const other = await folder.run(['submit', '-t', 't', '-i', '2', '--key', 'once'])
     expect({ code: other.code, stdout: other.stdout }).toEqual({ code: 4, stdout: '' })
     expect(other.stderr).toContain('(IDEMPOTENCY_CONFLICT)')
   })
 
-  it('goes to the store that HOLDFAST_URL names, and --url is stronger', async () => {
+  it('goes to the store that HOLDFAST_URL names, and --url takes precedence', async () => {
     const env = { HOLDFAST_URL: 'sqlite:./from-env.db' }
     await folder.run(['submit', '-t', 't', '-i', '1'], { env })
     expect(folder.has('from-env.db')).toBe(true)
@@ -141,14 +141,14 @@ describe('a bad task', () => {
     expect(folder.has('holdfast.db')).toBe(false)
   })
 
-  it('with bytes that are not UTF-8 ends with 2', async () => {
+  it('with bytes that are not UTF-8 exits with 2', async () => {
     const { code, stderr } = await folder.run(['submit', ...T, '-i', '-'], {
       input: new Uint8Array([0x22, 0xff, 0x22]),
     })
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('--input is not valid UTF-8') })
   })
 
-  it('tells its error as one line of JSON with --json', async () => {
+  it('prints its error as one line of JSON with --json', async () => {
     const { code, stdout, stderr } = await folder.run(['submit', ...OK, '--ttl', '5', '--json'])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr.trim().split('\n')).toHaveLength(1)

@@ -16,7 +16,7 @@ const tail = async (folder: Folder, ...args: string[]): Promise<ChildProcess> =>
 }
 
 describe('tail', () => {
-  it('tells what a worker of another process does, a line a move, and ends with 0 on SIGINT', async () => {
+  it('prints the moves of a worker in another process, one per line, and exits with 0 on SIGINT', async () => {
     const folder = makeFolder()
     folder.write('tasks.mjs', 'export const double = (input) => input * 2')
     // Claimed and completed between two looks, though it has waited since before.
@@ -37,7 +37,7 @@ describe('tail', () => {
     expect(await ended).toBe(0)
   })
 
-  it('tells only what is asked for, as one object a line with --json', async () => {
+  it('prints only what matches the filter, as one object per line with --json', async () => {
     const folder = makeFolder()
     await folder.run(['submit', '-t', 'before', '-i', '1', '--queue', 'mail'])
     const child = folder.start(['tail', '--json', '--since', '1h', '--queue', 'mail', '--tag', 'team=blue'])
@@ -71,7 +71,7 @@ describe('tail', () => {
     expect(await ended).toBe(0)
   })
 
-  it('ends when nobody reads it any more', async () => {
+  it('ends when its output is closed', async () => {
     const folder = makeFolder()
     await folder.run(['submit', '-t', 'one', '-i', '1'])
     const child = await tail(folder)

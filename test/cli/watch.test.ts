@@ -16,7 +16,7 @@ const submit = async (folder: Folder, type: string): Promise<string> =>
   (await folder.run(['submit', '-t', type, '-i', '1'])).stdout.trim()
 
 describe('a worker that is watched', () => {
-  it('starts anew when its module changes or what that imports, and runs again what it had to give back', async () => {
+  it('restarts when its module or an import changes, and runs the released tasks again', async () => {
     const folder = makeFolder()
     folder.write('answer.mjs', `export const answer = 'old'`)
     folder.write(
@@ -60,12 +60,12 @@ describe('a worker that is watched', () => {
     expect(said).toContain('cannot be loaded')
     folder.write('tasks.mjs', 'export const quick = () => 1')
     await linesOf(child).until(/ serves default /)
-    expect(said).toContain('tasks.mjs has changed; starting anew')
+    expect(said).toContain('tasks.mjs has changed; restarting')
     child.kill('SIGTERM')
     expect(await ended).toBe(0)
   })
 
-  it('stops by itself when whoever watches it is killed', async () => {
+  it('stops when the watching process is killed', async () => {
     const folder = makeFolder()
     folder.write('tasks.mjs', 'export const quick = () => 1')
     const { child, ended, lines } = watching(folder)
@@ -78,7 +78,7 @@ describe('a worker that is watched', () => {
   })
 })
 
-describe('a module with a worker of its own', () => {
+describe('a module with its own worker', () => {
   const own = (folder: Folder): string =>
     folder.write(
       'own.mjs',
@@ -96,11 +96,11 @@ describe('a module with a worker of its own', () => {
     expect(stdout).toMatch(/^worker \S+ of \.\/own\.mjs\nran\nworker stopped\n$/)
   })
 
-  it('is not told what it decides itself', async () => {
+  it('refuses flags that it decides itself', async () => {
     const folder = makeFolder()
     own(folder)
     const { code, stderr } = await folder.run(['worker', './own.mjs', '--drain', '--queue', 'a'])
     expect(code).toBe(2)
-    expect(stderr).toContain('leave --queue out')
+    expect(stderr).toContain('omit --queue')
   })
 })

@@ -1,8 +1,8 @@
 /** The words of the command line, without running it: history lines, reasons, instants, JSON. */
 import { describe, expect, it } from 'vitest'
-import { happened, historyLine, historyLines } from '../../src/cli/history-line.ts'
-import { parseJson } from '../../src/cli/input.ts'
-import { delay, instant, printable, relative, table } from '../../src/cli/render.ts'
+import { happened, historyLine, historyLines } from '../../src/cli/output/history-line.ts'
+import { delay, instant, printable, relative, table } from '../../src/cli/output/render.ts'
+import { parseJson } from '../../src/cli/program/input.ts'
 import { connect, type HistoryEntry, MOVES } from '../../src/index.ts'
 
 const NOON = Date.parse('2026-01-28T14:30:00Z')
@@ -14,7 +14,7 @@ describe('instants and spans', () => {
     expect(instant(FIVE + 7)).toBe('2026-01-28T17:00:00.007Z')
   })
 
-  it('how far it is away reads as people say it', () => {
+  it('relative times read naturally', () => {
     expect(`expires_at: ${instant(FIVE)} (${relative(FIVE, NOON)})`).toBe(
       'expires_at: 2026-01-28T17:00:00Z (in 2h 30m)',
     )
@@ -27,7 +27,7 @@ describe('instants and spans', () => {
     expect([0, 412, 1_000, 1_500, 60_000].map(delay)).toEqual(['+0s', '+412ms', '+1s', '+1.5s', '+60s'])
   })
 
-  it('text of others cannot steer the terminal', () => {
+  it('untrusted text cannot control the terminal', () => {
     expect(printable('a\u001b[2Jb\nc\u202e\u0000')).toBe('a\\u001b[2Jb\\nc\\u202e\\u0000')
   })
 
@@ -105,8 +105,8 @@ describe('a line of history', () => {
   })
 
   it('has words for every move that the machine knows', () => {
-    for (const [move, { to }] of Object.entries(MOVES)) {
-      for (const status of to)
+    for (const [move, { ways }] of Object.entries(MOVES)) {
+      for (const status of Object.values(ways).flat())
         expect(happened(entry({ move, to: status, error: 'e', expiredAt: FIVE }))).not.toMatch(
           new RegExp(`^${move} by|undefined`),
         )
@@ -118,7 +118,7 @@ describe('a line of history', () => {
     expect(lines[1]).toBe('Versions 2 to 49: dropped (the first and the last 99 are kept)')
   })
 
-  it('tells the life of a task that slept twice in seven versions', async () => {
+  it('prints the history of a task that slept twice in seven versions', async () => {
     let now = NOON
     const client = await connect('memory:', {
       name: 'test',

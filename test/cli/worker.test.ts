@@ -70,7 +70,7 @@ describe('a worker', () => {
     expect(await sizeAfterDrain({ NODE_OPTIONS: '--max-semi-space-size=64' })).toBeGreaterThan(16)
   })
 
-  it('serves the queues that it is told to', async () => {
+  it('serves the given queues', async () => {
     const [here, there] = [await submit('hello', '--queue', 'a'), await submit('hello', '--queue', 'b')]
     await folder.run(['worker', './tasks.ts', '--drain', '--queue', 'a', '--queue', 'c', '--concurrency', '2'])
     const statuses = await folder.withClient(async (client) => [
@@ -80,7 +80,7 @@ describe('a worker', () => {
     expect(statuses).toEqual(['completed', 'pending'])
   })
 
-  it('stops on SIGTERM, gives back what it was running, and ends with 0', async () => {
+  it('stops on SIGTERM, releases its running tasks, and exits with 0', async () => {
     const child = folder.start(['worker', './tasks.ts', '--json', '--queue', 'slow'])
     const lines = linesOf(child)
     const started = JSON.parse(await lines.until(/started/))
@@ -109,6 +109,63 @@ describe('a worker', () => {
       task: { id: held, retryCount: 0 },
     })
     expect(JSON.parse(await lines.until(/stopped/))).toMatchObject({ event: 'stopped', ended: 2 })
+    expect(await exited).toBe(0)
+  })
+
+  it('runs handlers in threads and processes of their own, where the module says so', async () => {
+    modules.write(
+      'thumb.ts',
+      `import { isMainThread } from 'node:worker_threads'
+      export const thumb = (input: unknown) => ({ input, isMainThread, pid: process.pid })
+      export const crash = () => process.exit(9)`,
+    )
+    modules.write(
+      'isolated.ts',
+      `const module = new URL('./thumb.ts', import.meta.url)
+      export default {
+        thread: { module, export: 'thumb', isolate: 'thread' },
+        process: { module, export: 'thumb', isolate: 'process', heap: 128 },
+        crash: { module, export: 'crash', isolate: 'process' },
+        own: () => process.pid,
+      }`,
+    )
+    const tasks = await modules.withClient((client) =>
+      Promise.all(['thread', 'process', 'crash', 'own'].map((type) => client.submit(type, 1, { maxRetries: 0 }))),
+    )
+    const { code, stderr } = await modules.run(['worker', './isolated.ts', '--drain'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const [thread, process_, crash, own] = await modules.withClient((client) =>
+      Promise.all(tasks.map(({ id }) => client.get(id))),
+    )
+    const pid = own!.output
+    expect(thread!.output).toEqual({ input: 1, isMainThread: false, pid })
+    expect(process_!.output).toEqual({ input: 1, isMainThread: true, pid: expect.any(Number) })
+    expect((process_!.output as { pid: number }).pid).not.toBe(pid)
+    expect(crash!.lastError?.message).toBe("the handler's process exited with 9")
+  })
+
+  it('exits with 7 for its supervisor when all its slots are stuck, and workers shows it before', async () => {
+    const stuck = makeFolder()
+    stuck.write('hung.js', `export const hung = () => new Promise(() => setInterval(() => {}, 1_000))`)
+    const submitHung = () => stuck.run(['submit', '-t', 'hung', '-i', '1', '--timeout', '100ms', '--max-retries', '0'])
+    await Promise.all([submitHung(), submitHung()])
+    const options = ['--concurrency', '2', '--stuck-after', '100ms']
+    const { code, stdout, stderr } = await stuck.run(['worker', './hung.js', ...options])
+    expect(code).toBe(7)
+    expect(stdout.match(/! stuck {5}hung/g)).toHaveLength(2)
+    expect(stderr).toMatch(/2 handlers of worker \S+ are stuck, as many as it has slots \('hung'\) \(WORKER_STUCK\)/)
+
+    await Promise.all([submitHung(), submitHung()])
+    const child = stuck.start(['worker', './hung.js', ...options, '--no-exit-when-stuck'])
+    await linesOf(child).until(/serves/)
+    await stuck.withClient((client) =>
+      expect
+        .poll(async () => (await client.workers()).map(({ claiming }) => claiming), { timeout: 20_000 })
+        .toEqual([false]),
+    )
+    expect((await stuck.run(['workers'])).stdout).toMatch(/2, not claiming/)
+    const exited = exitOf(child)
+    child.kill('SIGTERM')
     expect(await exited).toBe(0)
   })
 

@@ -1,4 +1,4 @@
-/** Facts and what to think of them: every check can be good, and what is not good comes with a way to mend it. */
+/** Facts and what to think of them: every check can be good, and what is not good comes with a way to fix it. */
 import { describe, expect, test } from 'vitest'
 import { type Fact, findingOf, type Verdict } from '../../src/core/diagnosis.ts'
 
@@ -17,12 +17,12 @@ const CASES: readonly (readonly [Verdict, Fact, RegExp])[] = [
   ['ok', { check: 'schema', found: 2, known: 2 }, /this release/],
   ['problem', { check: 'schema', found: 1, known: 2 }, /have version 1/],
   ['ok', { ...durability, value: 'on' }, /fsync is on/],
-  ['problem', { ...durability, value: 'off' }, /fsync is off, not on: tasks that were accepted can be lost/],
-  ['ok', { check: 'integrity', by: 'quick_check', faults: [] }, /no fault/],
+  ['problem', { ...durability, value: 'off' }, /fsync is off, not on: accepted tasks can be lost/],
+  ['ok', { check: 'integrity', by: 'quick_check', faults: [] }, /no errors/],
   ['problem', { check: 'integrity', by: 'quick_check', faults: ['page 3'] }, /damaged: page 3/],
-  ['ok', { ...permissions, missing: [] }, /role app may do all/],
+  ['ok', { ...permissions, missing: [] }, /role app has every right/],
   ['problem', { ...permissions, missing: ['insert on task'] }, /may not insert on task/],
-  ['ok', { check: 'privacy', path: 'a.db', mode: 0o600 }, /only its owner/],
+  ['ok', { check: 'privacy', path: 'a.db', mode: 0o600 }, /only the owner/],
   ['warning', { check: 'privacy', path: 'a.db', mode: 0o644 }, /mode 644/],
   ['ok', { check: 'disk-space', free: 80 * GB, used: GB }, /80\.0 GB are free/],
   ['warning', { check: 'disk-space', free: 400_000_000, used: 1_000 }, /only 400\.0 MB/],
@@ -30,25 +30,34 @@ const CASES: readonly (readonly [Verdict, Fact, RegExp])[] = [
   ['ok', { check: 'log', size: 60_000_000, usual: 64_000_000 }, /60\.0 MB/],
   ['warning', { check: 'log', size: 200_000_000, usual: 64_000_000 }, /grown to 200\.0 MB/],
   ['ok', { ...bloat, dead: 40_000, live: 10 }, /40000 rows are dead/],
-  ['warning', { ...bloat, dead: 90_000, live: 60_000 }, /more than are alive/],
+  ['warning', { ...bloat, dead: 90_000, live: 60_000 }, /more than are live/],
   ['ok', { ...bloat, unit: 'bytes', dead: 90_000, live: 60_000 }, /90\.0 kB/],
   ['ok', { check: 'vacuum', isOn: true }, /on/],
   ['problem', { check: 'vacuum', isOn: false }, /off/],
-  ['ok', { check: 'transactions', oldest: null, hidden: 0 }, /^no transaction is open for long$/],
-  ['ok', { check: 'transactions', oldest: null, hidden: 3 }, /3 sessions of other roles cannot be seen/],
+  ['ok', { check: 'transactions', oldest: null, hidden: 0 }, /^no transaction has been open for long$/],
+  ['ok', { check: 'transactions', oldest: null, hidden: 3 }, /3 sessions of other roles are not visible/],
   ['ok', { check: 'transactions', oldest: { who: 'ann', age: 60_000, state: 'active' }, hidden: 0 }, /no transaction/],
   [
     'warning',
+    {
+      check: 'transactions',
+      oldest: { who: 'ann (pid 7, psql)', age: 61_000, state: 'idle in transaction' },
+      hidden: 0,
+    },
+    /of ann \(pid 7, psql\) has been open for 1m 1s \(idle in transaction\)/,
+  ],
+  [
+    'warning',
     { check: 'transactions', oldest: { who: 'ann', age: HOUR, state: 'idle in transaction' }, hidden: 0 },
-    /of ann is open for 1h \(idle in transaction\)/,
+    /of ann has been open for 1h \(idle in transaction\)/,
   ],
   ['ok', { check: 'connections', used: 10, most: 100 }, /10 of 100/],
-  ['warning', { check: 'connections', used: 95, most: 100 }, /soon nobody/],
+  ['warning', { check: 'connections', used: 95, most: 100 }, /soon be refused/],
   ['ok', { check: 'conditional-writes', areAtomic: true, found: 'one of ten wins' }, /one of ten/],
   ['problem', { check: 'conditional-writes', areAtomic: false, found: 'two of ten won' }, /two of ten/],
   ['ok', { check: 'versions', areKept: false, areExpired: false }, /no old versions/],
-  ['ok', { check: 'versions', areKept: true, areExpired: true }, /a rule takes them away/],
-  ['warning', { check: 'versions', areKept: true, areExpired: false }, /for ever/],
+  ['ok', { check: 'versions', areKept: true, areExpired: true }, /a rule removes them/],
+  ['warning', { check: 'versions', areKept: true, areExpired: false }, /forever/],
   ['ok', { check: 'clock', ahead: 4_000, uncertainty: 5 }, /agree to 4s/],
   ['ok', { check: 'clock', ahead: -9_000, uncertainty: 6_000 }, /agree/],
   ['warning', { check: 'clock', ahead: -90_000, uncertainty: 5 }, /1m 30s behind the store's/],
@@ -56,6 +65,17 @@ const CASES: readonly (readonly [Verdict, Fact, RegExp])[] = [
   ['ok', { check: 'workers', versions: {} }, /no live workers/],
   ['ok', { check: 'workers', versions: { '1.0.0': 3 } }, /3 with 1\.0\.0/],
   ['warning', { check: 'workers', versions: { '1.0.0': 3, '1.1.0': 1 } }, /3 with 1\.0\.0, 1 with 1\.1\.0/],
+  ['ok', { check: 'stuck', worker: 'w1', count: 0, slots: 3, types: [], isClaiming: true }, /no handler is stuck/],
+  [
+    'warning',
+    { check: 'stuck', worker: 'w1', count: 1, slots: 3, types: ['crawl'], isClaiming: true },
+    /^worker w1: 1 handler is stuck \('crawl'\), with 3 slots$/,
+  ],
+  [
+    'problem',
+    { check: 'stuck', worker: 'w1', count: 3, slots: 3, types: ['a', 'b'], isClaiming: false },
+    /3 handlers are stuck \('a', 'b'\), with 3 slots: it takes no new tasks$/,
+  ],
   ['ok', { ...queue, ready: 5, isPaused: false, unserved: [] }, /5 tasks wait/],
   ['ok', { ...queue, ready: 0, isPaused: true, unserved: [] }, /paused and empty/],
   ['warning', { ...queue, ready: 1, isPaused: true, unserved: [] }, /'mail' is paused, and 1 task waits in it/],
@@ -65,7 +85,7 @@ const CASES: readonly (readonly [Verdict, Fact, RegExp])[] = [
     /no live worker serves it with a handler for 'a'/,
   ],
   ['problem', { check: 'reading', what: 'queues', error: 'damaged' }, /queues could not be read: damaged/],
-  ['ok', { check: 'leases', lapsed: 0, oldest: 0 }, /held by a living worker/],
+  ['ok', { check: 'leases', lapsed: 0, oldest: 0 }, /held by a live worker/],
   ['problem', { check: 'leases', lapsed: 2, oldest: HOUR }, /2 running tasks have a lease that lapsed up to 1h ago/],
   ['ok', { ...schedule, late: 30_000 }, /on time/],
   ['problem', { ...schedule, late: HOUR }, /should have fired 1h ago, though workers are alive/],
@@ -77,8 +97,8 @@ describe('a finding', () => {
   test.each(CASES)('is %s: %j', (verdict, fact, found) => {
     const finding = findingOf(fact)
     expect(finding).toMatchObject({ check: fact.check, verdict, found: expect.stringMatching(found) })
-    if (verdict === 'ok') expect(finding.mend).toBeNull()
-    else expect(finding.mend).toMatch(/\w/)
+    if (verdict === 'ok') expect(finding.fix).toBeNull()
+    else expect(finding.fix).toMatch(/\w/)
   })
 
   test('of every check can be good, and can be bad', () => {

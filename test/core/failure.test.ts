@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { describeError, errorLine } from '../../src/core/error-facts.ts'
 import { CODES, HoldfastError, isContactLost, isHoldfastError } from '../../src/core/errors.ts'
-import { describeError, isPermanent, PermanentError, RescheduleError, RetryableError } from '../../src/core/failure.ts'
+import { isPermanent, PermanentError, RescheduleError, RetryableError } from '../../src/core/failure.ts'
 
 const MOST = 8_192
 
@@ -34,6 +35,44 @@ describe('the text of an error', () => {
     expect(error).toMatchObject({ name: 'RangeError', message: 'too far' })
     expect(error.stack).toContain('RangeError: too far')
     expect(describeError('plain', 0, 1)).toEqual({ name: 'Thrown', message: 'plain', at: 0, attempt: 1 })
+  })
+
+  it('keeps the cause, its code and its frames, and theirs in turn', () => {
+    const root = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:1'), { code: 'ECONNREFUSED' })
+    const error = describeError(new TypeError('fetch failed', { cause: new Error('socket', { cause: root }) }), 0, 1)
+    expect(error.cause).toMatchObject({ name: 'Error', message: 'socket' })
+    expect(error.cause?.cause).toMatchObject({ message: 'connect ECONNREFUSED 127.0.0.1:1', code: 'ECONNREFUSED' })
+    expect(error.cause?.cause?.stack).toContain('failure.test.ts')
+    expect(errorLine(error)).toBe(
+      'TypeError: fetch failed; caused by Error: socket; caused by Error: connect ECONNREFUSED 127.0.0.1:1',
+    )
+  })
+
+  it("keeps a driver's code and detail, and the parts of an AggregateError", () => {
+    const driver = Object.assign(new Error('duplicate key value'), { code: '23505', detail: 'Key (id)=(7) exists.' })
+    expect(describeError(driver, 0, 1)).toMatchObject({ code: '23505', detail: 'Key (id)=(7) exists.' })
+    expect(errorLine(describeError(driver, 0, 1))).toBe('Error: duplicate key value (23505); Key (id)=(7) exists.')
+    const parts = describeError(new AggregateError([new Error('one'), new RangeError('two')]), 0, 1)
+    expect(parts.message).toBe('one; two')
+    expect(parts.errors).toMatchObject([{ message: 'one' }, { name: 'RangeError', message: 'two' }])
+  })
+
+  it('of a chain that is long, huge or contains itself has at most 8 KiB, and says what was thrown', () => {
+    const own: Error & { cause?: unknown } = new Error('round')
+    own.cause = own
+    let long = new Error('x'.repeat(20_000))
+    for (let i = 0; i < 100; i++) long = new Error(`level ${i} ${'"\n'.repeat(5_000)}`, { cause: long })
+    const many = new AggregateError(Array.from({ length: 1_000 }, (_, i) => new Error(`part ${i}`, { cause: long })))
+    const trap = Object.defineProperty(new Error('trap'), 'cause', {
+      get() {
+        throw new Error('do not look')
+      },
+    })
+    for (const thrown of [own, long, many, trap]) {
+      const error = describeError(thrown, 0, 1)
+      expect(Buffer.byteLength(JSON.stringify(error))).toBeLessThanOrEqual(MOST)
+      expect(error.message).not.toBe('')
+    }
   })
 
   it('is cut between characters, never within one', () => {

@@ -13,6 +13,9 @@ describe('the pattern of a message', () => {
     ['no task 01a2f7c4-5b1e-7c3d-9f00-2a6d1c0e8b47', 'no task #'],
     ['object 9f86d081884c7d65 at 0xDEADBEEF', 'object # at #'],
     ['deadbeef and facade are words', 'deadbeef and facade are words'],
+    [`Cannot read properties of undefined (reading 'total')`, `Cannot read properties of undefined (reading 'total')`],
+    ['relation "users_2024" does not exist', 'relation "users_#" does not exist'],
+    [`user 'bob' is unknown`, `user '…' is unknown`],
     [`can't open "a b.txt"`, `can't open "…"`],
     [`'a' isn't 'b'`, `'…' isn't '…'`],
     ['first\n  second\tthird ', 'first second third'],
@@ -45,6 +48,22 @@ describe('a fingerprint', () => {
       }),
     )
     expect(of('boom', 'TypeError')).not.toBe(of('boom', 'RangeError'))
+  })
+
+  it('tells bugs apart that differ in the name of a property, a table, or in their cause', () => {
+    expect(of(`(reading 'total')`)).not.toBe(of(`(reading 'email')`))
+    expect(of('relation "users" does not exist')).not.toBe(of('relation "orders" does not exist'))
+    const fetching = (message: string) =>
+      fingerprintOf({ name: 'TypeError', message: 'fetch failed', cause: { name: 'Error', message } })
+    expect(fetching('connect ECONNREFUSED 10.0.0.1:80').fingerprint).toBe(
+      fetching('connect ECONNREFUSED 10.0.0.2:81').fingerprint,
+    )
+    expect(fetching('connect ECONNREFUSED 10.0.0.1:80').fingerprint).not.toBe(
+      fetching('getaddrinfo ENOTFOUND a.b').fingerprint,
+    )
+    expect(fetching('connect ECONNREFUSED 10.0.0.1:80').pattern).toBe(
+      'fetch failed; caused by Error: connect ECONNREFUSED #:#',
+    )
   })
 
   it('is short, and there for a task without an error', () => {

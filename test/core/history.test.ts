@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { Task } from '../../src/core/snapshot.ts'
 import { HISTORY_KEPT, type HistoryEntry, keptHistory } from '../../src/core/task.ts'
+import { Task } from '../../src/core/task-view.ts'
 import { checkHistory } from '../../src/testing/check-history.ts'
 import { fresh, NOW } from './build.ts'
 
@@ -43,10 +43,10 @@ describe('the checker of histories', () => {
 
   it('names each kind of impossible story', () => {
     const other = '01900000-0000-7000-8000-000000000099'
-    const lease = { token: 't9', workerId: 'w', claimedAt: NOW, expiresAt: NOW }
+    const lease = { token: 't9', workerId: 'w', claimedAt: NOW, expiresAt: NOW, ttl: 0 }
     const stories: [Parameters<typeof checkHistory>[0], RegExp][] = [
       [{ tasks: [], submitted: [done.id] }, /was submitted and is lost/],
-      [{ tasks: [done], submitted: [other] }, /nobody submitted it/],
+      [{ tasks: [done], submitted: [other] }, /was never submitted/],
       [{ tasks: [{ ...done, history: [done.history[0]!, complete] }] }, /entry 1 is number 3 after 1/],
       [{ tasks: [{ ...done, revision: 4 }] }, /its revision 4/],
       [{ tasks: [{ ...done, status: 'failed' }] }, /leads to completed, but it is failed/],
@@ -93,7 +93,7 @@ describe('the checker of histories', () => {
         },
         /begun twice under one fence/,
       ],
-      [{ tasks: [done], starts: [{ id: done.id, fence: 2 }] }, /nobody saw its last run/],
+      [{ tasks: [done], starts: [{ id: done.id, fence: 2 }] }, /its last run was not recorded/],
       [
         {
           tasks: [
@@ -102,7 +102,7 @@ describe('the checker of histories', () => {
         },
         /claim from running to running is not a legal move/,
       ],
-      [{ tasks: [{ ...done, history: [...done.history, { ...complete, n: 4 }], revision: 4 }] }, /stands twice/],
+      [{ tasks: [{ ...done, history: [...done.history, { ...complete, n: 4 }], revision: 4 }] }, /appears twice/],
     ]
     for (const [evidence, sentence] of stories) expect(checkHistory(evidence).join('\n')).toMatch(sentence)
   })

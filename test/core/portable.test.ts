@@ -101,6 +101,11 @@ describe('a line', () => {
       expect(through(line)).toEqual(line)
   })
 
+  it('with an instant after the year 9999, which an older release took, brings the last of that year', () => {
+    const line = { kind: 'task', task: { ...fresh(), availableAt: 8_640_000_000_000_000 }, key: null } as const
+    expect(through(line)).toMatchObject({ task: { availableAt: 253_402_300_799_999 } })
+  })
+
   it('has instants and payloads that other programs can read', () => {
     const line = JSON.parse(printLine({ kind: 'task', task: { ...fresh(), input: '{"to":"ann"}' }, key: null }))
     expect(line.task).toMatchObject({ input: { to: 'ann' }, createdAt: '2026-01-28T12:00:00.000Z' })
@@ -123,6 +128,14 @@ describe('what is no line of an export is refused with its number:', () => {
     [spoilt({ attempts: -1 }), /task.attempts cannot be -1/],
     [spoilt({ revision: 0 }), /task.revision/],
     [spoilt({ createdAt: 'yesterday' }), /task.createdAt cannot be "yesterday"/],
+    [spoilt({ availableAt: 253_402_300_800_000 }), /task.availableAt cannot be 253402300800000/],
+    [spoilt({ expiresAt: 9e15 }), /task.expiresAt cannot be 9000000000000000/],
+    [spoilt({ startedAt: 1.5 }), /task.startedAt cannot be 1.5/],
+    [spoilt({ timeout: 1e15 }), /task.timeout/],
+    [spoilt({ retryPolicy: { base: 1, max: 9e15, multiplier: 2, jitter: 'full' } }), /task.retryPolicy/],
+    [spoilt({}).replace('"maxRetries":', '"timeout":1e999,"maxRetries":').replace('"timeout":300000,', ''), /timeout/],
+    [spoilt({ history: [{ ...sound.history[0], availableAt: 9e15 }] }), /task.history/],
+    [spoilt({ lastError: { name: 'E', message: '', at: 9e15, attempt: 1 } }), /task.lastError/],
     [spoilt({ status: 'running' }), /task.lease does not go with running/],
     [spoilt({ tags: { a: 1 } }), /task.tags/],
     [spoilt({ history: [{}] }), /task.history/],
@@ -143,7 +156,7 @@ describe('a task that lands', () => {
       const after = landed(record, 'importer', NOW)
       if (record.status !== 'running') expect(after).toBe(record)
     }
-    const lease = { token: 't.1', workerId: 'w', claimedAt: NOW, expiresAt: NOW + 5 }
+    const lease = { token: 't.1', workerId: 'w', claimedAt: NOW, expiresAt: NOW + 5, ttl: 5 }
     const running: TaskRecord = { ...fresh(), status: 'running', lease, attempts: 3, revision: 7 }
     expect(landed(running, 'importer', NOW)).toMatchObject({
       status: 'pending',

@@ -58,7 +58,7 @@ describe('the reason why a task is not running', () => {
     const client = await at(NOON)
     const task = await client.submit('mail', {})
     const worker = (types: string[], queues: string[]) => ({ types, queues })
-    const since = 'It is ready since 2026-01-28T14:30:00Z (now), '
+    const since = 'It has been ready since 2026-01-28T14:30:00Z (now), '
     expect(why(task, NOON, false, []).sentence).toBe(`${since}but no live worker is registered.`)
     expect(why(task, NOON, false, [worker(['other'], ['default'])]).sentence).toBe(
       `${since}but no live worker handles 'mail' (1 registered).`,
@@ -68,7 +68,7 @@ describe('the reason why a task is not running', () => {
     )
     expect(why(task, NOON, false, [worker(['mail', 'other'], ['slow', 'default'])])).toEqual({
       reason: 'ready',
-      sentence: `${since}and one live worker serves queue 'default' with a handler for 'mail': it waits for its turn.`,
+      sentence: `${since}and one live worker serves queue 'default' with a handler for 'mail': it is waiting its turn.`,
     })
   })
 })

@@ -2,16 +2,16 @@
 import { connect, silentLogger } from '../../src/index.ts'
 import { openAt } from './address.ts'
 import type { Plant } from './planted.ts'
-import { folder, start } from './processes.ts'
+import { folder, type StartOptions, start } from './processes.ts'
 
 /** `file` is a path, or the URL of a server. */
-export const block = async (file: string, plant: Plant, lease = 700) => {
+export const block = async (file: string, plant: Plant, lease = 700, options: StartOptions = {}) => {
   const place = folder()
   const client = await connect(await openAt(file), { logger: silentLogger })
   const leaseTtl = `${lease}ms`
   const other = start('worker', { file, folder: place, seed: 1, takes: [0, 0], leaseTtl, barrier: true })
   await other.heard('ready')
-  const blocker = start('blocker', { file, leaseTtl, blocks: 3 * lease, plant })
+  const blocker = start('blocker', { file, leaseTtl, blocks: 3 * lease, plant }, options)
   await blocker.heard('ready')
   const { id } = await client.submit('work', null, { retryPolicy: { base: '10ms', max: '10ms' } })
   await blocker.heard('started')

@@ -82,10 +82,9 @@ const attempt = async (file: string): Promise<Attempted> => {
     atOpen = false
     try {
       for (let after: string | undefined; ; ) {
-        const page = await store.list(
-          {},
-          { order: 'oldest', limit: 100, now: null, ...(after === undefined ? null : { after }) },
-        )
+        const page = (
+          await store.list({}, { order: 'oldest', limit: 100, now: null, ...(after === undefined ? null : { after }) })
+        ).tasks
         for (const task of await store.get(page.map(({ id }) => id))) if (task !== null) tasks++
         after = page.at(-1)?.id
         if (after === undefined) break

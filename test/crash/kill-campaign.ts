@@ -56,13 +56,13 @@ export const campaign = async ({ address, kills, processes, backlog, seed, plant
   const killed: Kill[] = []
   while (killed.length < kills) {
     await pause(between(200, 450))
-    const busy = (): Child[] =>
-      children.filter((child) => child.isAlive && unfinished(readWitness(place, child.pid)).length > 0)
+    let busy: Child[] = []
     await until('a process has a task under way', async () => {
       await fill()
-      return busy().length > 0
+      busy = children.filter((child) => child.isAlive && unfinished(readWitness(place, child.pid)).length > 0)
+      return busy.length > 0
     })
-    const victim = pick(busy())
+    const victim = pick(busy)
     const at = Date.now()
     await victim.kill()
     // It may have ended its task just before: then the kill hit nothing, and does not count.

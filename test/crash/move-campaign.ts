@@ -28,7 +28,7 @@ export const DEATHS: readonly Death[] = [
   { side: 'from', call: 'documents.put schedule/tick', when: 'after' },
   { side: 'to', call: 'documents.put schedule/tick', when: 'before' },
   { side: 'to', call: 'documents.put schedule/tick', when: 'after' },
-  { side: 'to', call: 'orphans.put', when: 'after' },
+  { side: 'to', call: 'detachedKeys.put', when: 'after' },
   { side: 'to', call: 'documents.delete pause/default', when: 'before' },
   { side: 'to', call: 'documents.delete pause/default', when: 'after' },
   { side: 'to', call: 'documents.delete move/in', when: 'after' },

@@ -1,7 +1,7 @@
 /** Bugs on purpose: stores that break one promise each, to show that the tests would notice. */
 import { complete } from '../../src/core/machine.ts'
 import type { Change } from '../../src/core/task.ts'
-import type { Committed, Store } from '../../src/store/store.ts'
+import type { Committed, HeldLease, Store } from '../../src/store/store.ts'
 
 export type Plant =
   | 'none'
@@ -10,6 +10,8 @@ export type Plant =
   | 'ignore-full'
   | 'ignore-lease'
   | 'idle-keeper'
+  | 'keeps-no-claims'
+  | 'lying-keeper'
   | 'no-keeper'
   | 'hasty-reclaim'
   | 'complete-on-claim'
@@ -17,7 +19,7 @@ export type Plant =
   | 'cursor-first'
 
 /** The store as it is but for some methods. Bound to the store itself, whose private fields a proxy would not have. */
-const withMethods = (store: Store, methods: Partial<Store>): Store =>
+export const withMethods = (store: Store, methods: Partial<Store>): Store =>
   new Proxy(store, {
     get: (target, name) => {
       if (Object.hasOwn(methods, name)) return methods[name as keyof Store]
@@ -34,6 +36,16 @@ export const planted = (store: Store, plant: Plant): Store => {
       return withMethods(store, { commit: (changes) => commitAnyhow(store, changes) })
     case 'idle-keeper':
       return withMethods(store, { keeper: (options) => ({ ...store.keeper!(options), hold: () => {} }) })
+    case 'keeps-no-claims':
+      // Leases are kept only once the event loop has seen the reply.
+      return withMethods(store, {
+        keeper: (options) => {
+          const { claiming: _, ...keeper } = store.keeper!(options)
+          return keeper
+        },
+      })
+    case 'lying-keeper':
+      return withMethods(store, { keeper: lyingKeeper })
     case 'no-keeper':
       // The runtime then renews from the event loop.
       return withMethods(store, { keeper: undefined as never })
@@ -63,6 +75,22 @@ export const planted = (store: Store, plant: Plant): Store => {
   }
 }
 
+/** Renews nothing, and reports that everything is held. */
+const lyingKeeper: NonNullable<Store['keeper']> = ({ report }) => {
+  let held: readonly HeldLease[] = []
+  return {
+    hold: (leases) => {
+      held = [...held, ...leases]
+    },
+    progress: () => {},
+    reportNow: () => {
+      const results = held.map(({ slot, token }) => ({ slot, token, renewed: 'held' as const }))
+      report(results, Number(process.hrtime.bigint()) / 1e6)
+    },
+    close: () => {},
+  }
+}
+
 /** Finishes by id: whoever has the task now, and whatever the revision is. */
 const commitAnyhow = async (store: Store, changes: readonly Change[]): Promise<Committed[]> => {
   const committed = [...(await store.commit(changes))]
@@ -89,7 +117,8 @@ const hastyReclaim = (store: Store): Store => {
     claim: async (want) => {
       const look = await store.claim(want)
       if (looks++ % 10 > 0) return look
-      const running = await store.list({ views: [{ status: 'running' }] }, { order: 'oldest', limit: 5, now: null })
+      const running = (await store.list({ views: [{ status: 'running' }] }, { order: 'oldest', limit: 5, now: null }))
+        .tasks
       const others = running.filter(({ lease }) => lease !== null && lease.workerId !== want.workerId)
       return {
         ...look,

@@ -20,6 +20,8 @@ export interface StartOptions {
   /** A command to run it under, such as strace with its options. */
   readonly under?: readonly string[]
   readonly env?: Record<string, string>
+  /** As `node --input-type=module -e 'text'`. */
+  readonly asText?: boolean
 }
 
 const living = new Set<Child>()
@@ -124,9 +126,13 @@ export class Child {
 }
 
 /** Runs test/crash/children/`script`.ts, with `plan` as its one argument. */
-export const start = (script: string, plan: object, { under = [], env = {} }: StartOptions = {}): Child => {
-  const path = fileURLToPath(new URL(`./children/${script}.ts`, import.meta.url))
-  const [command, ...rest] = [...under, process.execPath, '--no-warnings', path, JSON.stringify(plan)]
+export const start = (script: string, plan: object, options: StartOptions = {}): Child => {
+  const { under = [], env = {}, asText = false } = options
+  const url = new URL(`./children/${script}.ts`, import.meta.url)
+  // The place of the script among the arguments is empty there.
+  const text = `process.argv.splice(1, 0, ''); await import('${url.href}')`
+  const program = asText ? ['--input-type=module', '-e', text] : [fileURLToPath(url)]
+  const [command, ...rest] = [...under, process.execPath, '--no-warnings', ...program, JSON.stringify(plan)]
   return new Child(spawn(command!, rest, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } }))
 }
 

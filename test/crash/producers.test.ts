@@ -82,10 +82,9 @@ const countByKey = async (file: string): Promise<Map<string, number>> => {
   const counts = new Map<string, number>()
   try {
     for (let after: string | undefined; ; ) {
-      const page = await store.list(
-        {},
-        { order: 'oldest', limit: 1_000, now: null, ...(after === undefined ? null : { after }) },
-      )
+      const page = (
+        await store.list({}, { order: 'oldest', limit: 1_000, now: null, ...(after === undefined ? null : { after }) })
+      ).tasks
       for (const { idempotencyKey } of page) counts.set(idempotencyKey!, (counts.get(idempotencyKey!) ?? 0) + 1)
       after = page.at(-1)?.id
       if (after === undefined) return counts

@@ -36,6 +36,7 @@ const campaign = async ({ slots, kills, seed, deaths, dies, plant = 'none' }: Ca
     input: null,
     every: `${EVERY}ms`,
     overlap: 'allow',
+    catchUp: 'all',
   })
 
   let living = [...everybody]

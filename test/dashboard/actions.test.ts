@@ -52,7 +52,7 @@ describe.skipIf(!hasBrowser)('through the dashboard', () => {
     expect(stage.complaints).toEqual([])
   })
 
-  test('the overview counts and tells what happens while one looks', async () => {
+  test('the overview shows counts and changes live', async () => {
     const page = await stage.open()
     await page.locator('.connection[data-state=live]').waitFor()
     await page.getByText('Quiet', { exact: true }).waitFor()
@@ -94,7 +94,7 @@ describe.skipIf(!hasBrowser)('through the dashboard', () => {
       'Claimedattempt 2by worker-7',
       expect.stringMatching(/^Rescheduledby worker-7.*reschedule 1$/),
       'Claimedattempt 3by worker-7',
-      'Failed for goodby worker-7gone',
+      'Failed permanentlyby worker-7gone',
     ])
     expect(await page.locator('.strip [data-span=failed]').count()).toBe(2)
     expect(await page.locator('.strip [data-span=rescheduled]').count()).toBe(1)
@@ -136,7 +136,7 @@ describe.skipIf(!hasBrowser)('through the dashboard', () => {
     await running
   })
 
-  test('what the server refuses is said in the dialog, which stays open', async () => {
+  test('an error of the server is shown in the dialog, which stays open', async () => {
     const { id } = await stage.client.submit('greet', {}, { delay: '1h' })
     const page = await stage.open(`#/tasks/${id}`)
     await page.getByRole('button', { name: 'Expire' }).click()
@@ -145,7 +145,7 @@ describe.skipIf(!hasBrowser)('through the dashboard', () => {
     await page.getByRole('dialog').getByText('CANNOT_EXPIRE').waitFor()
   })
 
-  test('dead letters are grouped, and a group is replayed behind a canary after a look at it', async () => {
+  test('dead letters are grouped, and a group is replayed behind a canary after a preview', async () => {
     let isMended = false
     const worker = stage.client.worker().handle('charge', (input) => {
       if (!isMended) throw new PermanentError(`card ${String(input)} was declined`)
@@ -165,7 +165,7 @@ describe.skipIf(!hasBrowser)('through the dashboard', () => {
     const again = stage.client.worker().handle('charge', () => null)
     const running = again.run()
     await page.getByText('Replayed 3 of 3').waitFor()
-    await page.getByText('Nothing has died').waitFor()
+    await page.getByText('No dead letters').waitFor()
     await expect.poll(async () => (await stage.client.count({ status: 'completed' })).count).toBe(3)
     await again.stop()
     await running
@@ -212,7 +212,7 @@ describe.skipIf(!hasBrowser)('through the dashboard', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Resume the schedule' }).click()
     await row.getByText('paused').waitFor({ state: 'detached' })
     await row.getByRole('button', { name: 'Trigger' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Make one task' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Create one task' }).click()
     await page.getByRole('heading', { level: 1, name: 'report' }).waitFor()
     expect((await stage.client.list()).tasks).toMatchObject([{ type: 'report', scheduleId: 'nightly' }])
   })
@@ -251,6 +251,6 @@ describe.skipIf(!hasBrowser)('through the dashboard', () => {
     await page.getByText('1 worker, 3 slots').waitFor()
     await worker.stop()
     await running
-    await page.getByText('No worker is alive').waitFor()
+    await page.getByText('No live workers').waitFor()
   })
 })

@@ -48,7 +48,7 @@ describe('the source', () => {
       )
   })
 
-  test('knows the server by HTTP alone, and stays in files that a reader has patience for', () => {
+  test('uses the server by HTTP only, and has no long files', () => {
     expect(sources.map(({ path }) => path)).toContain('main.tsx')
     for (const { path, text } of sources) {
       expect(text, path).not.toMatch(/from '(\.\.\/)+src\/|from 'holdfast/)
@@ -57,7 +57,7 @@ describe('the source', () => {
   })
 })
 
-test('it is served with a policy that allows nothing inline and nothing from elsewhere, and to nobody who frames it', async () => {
+test('it is served with a policy that allows nothing inline, nothing from elsewhere and no frame around it', async () => {
   const stage = await openStage()
   try {
     const page = await fetch(stage.address)

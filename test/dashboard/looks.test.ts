@@ -56,7 +56,7 @@ describe.skipIf(!hasBrowser)('the looks', () => {
     expect((await faintTexts(page)).map(({ text }) => text)).toEqual(['Queues'])
   })
 
-  test('nothing is wider than a phone of 390 pixels, whatever names and payloads are like', async () => {
+  test('nothing is wider than a phone of 390 pixels, whatever the names and payloads', async () => {
     const page = await stage.open('#/', { viewport: { width: 390, height: 844 } })
     for (const hash of hashes) {
       await show(page, hash)

@@ -20,7 +20,7 @@ describe.skipIf(!hasBrowser)('the pages', () => {
   afterEach(() => stage.close())
   afterAll(closeBrowser)
 
-  test('each opens from the rail, with its name in the title, and the browser has nothing to complain about', async () => {
+  test('each opens from the navigation, with its name in the title, and without errors in the browser', async () => {
     const { id } = await stage.client.submit('greet', { name: 'Ada' })
     const page = await stage.open()
     for (const [hash, name] of PAGES) {
@@ -36,14 +36,14 @@ describe.skipIf(!hasBrowser)('the pages', () => {
     expect(stage.complaints).toEqual([])
   })
 
-  test('what is empty says what would fill it', async () => {
+  test('empty pages say how to fill them', async () => {
     const page = await stage.open('#/tasks')
     await page.getByText('No tasks yet').waitFor()
     for (const [hash, words] of [
       ['queues', 'No queues yet'],
-      ['dead', 'Nothing has died'],
+      ['dead', 'No dead letters'],
       ['schedules', 'Nothing recurs'],
-      ['workers', 'No worker is alive'],
+      ['workers', 'No live workers'],
       ['nowhere', 'There is no such page'],
     ] as const) {
       await page.goto(`${stage.address}#/${hash}`)
@@ -51,7 +51,7 @@ describe.skipIf(!hasBrowser)('the pages', () => {
     }
   })
 
-  test('a link keeps filters, and a task that is not there is an error with words', async () => {
+  test('a link keeps filters, and an unknown task is an error message', async () => {
     await stage.client.submit('greet', {}, { queue: 'mail', tags: { team: 'infra' } })
     await stage.client.submit('greet', {}, { queue: 'media' })
     const page = await stage.open('#/tasks?queue=mail&status=ready')
@@ -64,7 +64,7 @@ describe.skipIf(!hasBrowser)('the pages', () => {
     await page.getByRole('alert').getByText('TASK_NOT_FOUND').waitFor()
   })
 
-  test('a path that somebody typed leads to the place that it names', async () => {
+  test('a typed path leads to the page that it names', async () => {
     const { id } = await stage.client.submit('greet', {})
     const page = await stage.open(`tasks/${id}`)
     await page.getByRole('heading', { level: 1, name: 'greet' }).waitFor()
@@ -166,7 +166,7 @@ describe.skipIf(!hasBrowser)('the pages', () => {
     expect(await ground()).toBe(dark)
   })
 
-  test('a server that goes away is told, and the page lives on when it is back', async () => {
+  test('a lost connection is reported, and the page continues when the server is back', async () => {
     const page = await stage.open('#/workers')
     await page.locator('.connection[data-state=live]').waitFor()
     await page.context().setOffline(true)
@@ -200,7 +200,7 @@ describe.skipIf(!hasBrowser)('who may do what', () => {
     }
   })
 
-  test('who may only look sees no payload, and no button that works', async () => {
+  test('a viewer sees no payload, and every button is disabled', async () => {
     const tokens = new Tokens([{ token: viewer, rights: VIEWER }])
     const stage = await openStage({ authorize: tokens.authorize, tokens })
     try {

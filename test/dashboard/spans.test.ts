@@ -20,7 +20,7 @@ const told = (task: Task): string[] =>
     [kind, attempt, from / 1_000, to === null ? '…' : to / 1_000].filter((one) => one !== undefined).join(' '),
   )
 
-describe('the stretches of a task', () => {
+describe('the periods of a task', () => {
   test('are waiting, runs, and what lies between them', () => {
     const task = taskOf([
       entry(1, 0, 'submit', 'pending', { availableAt: at(5) }),
@@ -75,7 +75,7 @@ describe('the stretches of a task', () => {
   })
 })
 
-test('lengths are told as exactly as they matter', () => {
+test('durations are as precise as needed', () => {
   expect([0, 999, 1_000, 1_250, 59_999, 60_000, 192_000, 7_500_000, 360_000_000].map(duration)).toEqual([
     '0 ms',
     '999 ms',

@@ -1,7 +1,7 @@
-/** A store in memory, the door before it, and a browser that looks at it. */
+/** A memory store, the HTTP handler in front of it, and a browser. */
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { inject } from 'vitest'
-import { createDoor, type DoorOptions, everybody, listen } from '../../src/http/index.ts'
+import { createHttpHandler, everybody, type HttpHandlerOptions, listen } from '../../src/http/index.ts'
 import { readPages } from '../../src/http/pages.ts'
 import { type Client, connect } from '../../src/index.ts'
 
@@ -50,10 +50,14 @@ export class Stage {
   }
 }
 
-export const openStage = async (options: Partial<DoorOptions> = {}): Promise<Stage> => {
+export const openStage = async (options: Partial<HttpHandlerOptions> = {}): Promise<Stage> => {
   const client = await connect('memory:', { name: 'tester' })
-  const door = createDoor(client, { authorize: everybody, pages: readPages(inject('dashboard'))!, ...options })
-  const server = await listen(door, { host: '127.0.0.1', port: 0 })
+  const handler = createHttpHandler(client, {
+    authorize: everybody,
+    pages: readPages(inject('dashboard'))!,
+    ...options,
+  })
+  const server = await listen(handler, { host: '127.0.0.1', port: 0 })
   return new Stage(client, `http://127.0.0.1:${server.port}/`, async () => {
     await server.close()
     await client.close()

@@ -2,7 +2,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { expect, it } from 'vitest'
-import { type Answer, API, type Caller, openDoor, requestOf, TOKEN } from './setup.ts'
+import { type Answer, API, type Caller, openHandler, requestOf, TOKEN } from './setup.ts'
 
 interface Operation {
   readonly operationId: string
@@ -16,7 +16,7 @@ const ajv = new Ajv2020({ strict: false, allErrors: true })
 
 /** Calls, and checks what comes against the document. Remembers which operations have answered with success. */
 const checkedCaller = async () => {
-  const caller = await openDoor({ metrics: async () => ({ type: 'text/plain', text: '' }) })
+  const caller = await openHandler({ metrics: async () => ({ type: 'text/plain', text: '' }) })
   const document: Document = (await caller.call('GET', '/openapi.json')).body
   ajv.removeSchema('doc')
   ajv.addSchema({ ...document, $id: 'doc' }, 'doc')
@@ -118,6 +118,16 @@ it('every operation of the document answers, and as it says', async () => {
   await call('POST', `/tasks/${failing.id}/replay`, {})
   await call('POST', `/tasks/${failing.id}/cancel`, { reason: 'not wanted' })
   await call('POST', `/tasks/${failing.id}/retry`, {})
+  await call('POST', `/tasks/${failing.id}/amend`, {
+    priority: 5,
+    delay: '1h',
+    expiresAt: null,
+    input: 'AP8=',
+    encoding: 'base64',
+    tags: { plan: 'b' },
+  })
+  await call('POST', `/tasks/${failing.id}/run-now`, {})
+  expect((await client.get(failing.id)).input).toEqual(new Uint8Array([0, 255]))
   await call('POST', `/tasks/${failing.id}/expire`, {})
   await call('POST', `/tasks/${failing.id}/archive`, {})
   await call('POST', `/tasks/${failing.id}/unarchive`, {})
@@ -131,11 +141,11 @@ it('every operation of the document answers, and as it says', async () => {
   const query = { group: found.groups[0].fingerprint }
   const { body: preview } = await call('POST', '/dead-letters/replay/preview', { query })
   expect(preview.matched).toBe(2)
-  const { body: deed } = await call('POST', '/dead-letters/replay', { query, confirm: preview.confirm })
+  const { body: job } = await call('POST', '/dead-letters/replay', { query, confirm: preview.confirm })
   await expect
-    .poll(async () => (await call('GET', `/deeds/${deed.id}`)).body)
+    .poll(async () => (await call('GET', `/jobs/${job.id}`)).body)
     .toMatchObject({ state: 'done', report: { replayed: 2 } })
-  await call('POST', `/deeds/${deed.id}/stop`, {})
+  await call('POST', `/jobs/${job.id}/stop`, {})
   await (await client.claim(dead, { workerId: 'w' })).fail(new Error('again'))
   await call('POST', '/dead-letters/purge/preview', { ids: [dead] })
   await call('POST', '/dead-letters/purge', { ids: [dead] })
@@ -169,8 +179,8 @@ it('every operation of the document answers, and as it says', async () => {
   expect([...answered, 'changes'].sort()).toEqual(all.sort())
 })
 
-it('what is not in the document is not there, and a wrong method says which are right', async () => {
-  const { call } = await openDoor()
+it('routes that are not in the document do not exist, and a wrong method names the allowed ones', async () => {
+  const { call } = await openHandler()
   expect(await call('GET', `${API}/nothing`)).toMatchObject({ status: 404, body: { error: { code: 'NO_SUCH_ROUTE' } } })
   const wrong = await call('DELETE', `${API}/tasks`)
   expect(wrong).toMatchObject({ status: 405, body: { error: { code: 'WRONG_METHOD' } } })
@@ -186,7 +196,7 @@ it('what is not in the document is not there, and a wrong method says which are 
 })
 
 it('bytes go in and come out as base64', async () => {
-  const { call } = await openDoor()
+  const { call } = await openHandler()
   const input = Buffer.from([0, 255, 7]).toString('base64')
   const { body } = await call('POST', `${API}/tasks`, { type: 'a', input, encoding: 'base64' })
   expect(body).toMatchObject({ input, encoding: 'base64' })
@@ -194,14 +204,14 @@ it('bytes go in and come out as base64', async () => {
 })
 
 it('a claim that waits is answered when work comes', async () => {
-  const { call, client } = await openDoor()
+  const { call, client } = await openHandler()
   const waiting = call('POST', `${API}/claim`, { workerId: 'w', wait: '20s' })
   await client.submit('late', null)
   expect((await waiting).body.leases).toMatchObject([{ task: { type: 'late' } }])
 })
 
-it('claims at the same time share one look, and no task is given twice', async () => {
-  const { call, client } = await openDoor()
+it('concurrent claims share one claim on the store, and no task is leased twice', async () => {
+  const { call, client } = await openHandler()
   await client.submitMany(Array.from({ length: 20 }, (_, i) => ({ type: 'a', input: i })))
   const answers = await Promise.all(Array.from({ length: 30 }, () => call('POST', `${API}/claim`, { workerId: 'w' })))
   const ids = answers.flatMap(({ body }) => body.leases.map((lease: { task: { id: string } }) => lease.task.id))
@@ -212,7 +222,7 @@ it('claims at the same time share one look, and no task is given twice', async (
 })
 
 it('viewers share one follower, and see what other processes do', async () => {
-  const { client, fetch } = await openDoor()
+  const { client, fetch } = await openHandler()
   let followers = 0
   const { changes } = client
   client.changes = (options) => {
@@ -245,7 +255,7 @@ it('viewers share one follower, and see what other processes do', async () => {
 })
 
 it('mounts below a path of the caller’s choice', async () => {
-  const { call } = await openDoor({ basePath: '/queue' })
+  const { call } = await openHandler({ basePath: '/queue' })
   expect((await call('GET', `/queue${API}/stats`)).status).toBe(200)
   expect((await call('GET', '/queue/openapi.json')).body.servers).toEqual([{ url: `/queue${API}` }])
   expect((await call('GET', `/queue/login?token=${TOKEN}`)).headers.get('location')).toBe('/queue/')
@@ -253,8 +263,8 @@ it('mounts below a path of the caller’s choice', async () => {
   expect((await call('DELETE', `/queue${API}/tasks`)).status).toBe(405)
 })
 
-it('nothing is followed or counted while nobody looks', async () => {
-  const { client, fetch } = await openDoor()
+it('nothing is followed or counted while there are no viewers', async () => {
+  const { client, fetch } = await openHandler()
   let following = 0
   const { changes } = client
   client.changes = (options) => {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { PermanentError } from '../../src/index.ts'
 import { createMetrics, type MetricsOptions } from '../../src/metrics/index.ts'
-import { begin } from '../runtime/setup.ts'
+import { begin, gate } from '../runtime/setup.ts'
 
 /** SPEC 7. */
 const NAMES = [
@@ -17,6 +17,7 @@ const NAMES = [
   'holdfast_task_duration_seconds',
   'holdfast_leases_lost_total',
   'holdfast_stale_writes_rejected_total',
+  'holdfast_handlers_stuck',
   'holdfast_queue_depth',
 ]
 
@@ -46,6 +47,11 @@ const scene = async (options: MetricsOptions) => {
   await (await client.claim(held.id, by)).release()
   const lost = await client.claim(held.id, by)
   await clock.advance(60_000)
+  // A lapsed lease is taken after one lease length of contact.
+  for (let at = 0; at < 6_000; at += 2_000) {
+    await passing(client.claimNext({ workerId: 'other' }))
+    await clock.advance(2_000)
+  }
   await passing(client.claimNext({ workerId: 'other' }))
   await expect(lost.complete()).rejects.toMatchObject({ code: 'STALE_LEASE' })
   await client.markExpired((await client.submit('late', 1, { ttl: '1h' })).id)
@@ -60,7 +66,7 @@ const sampleOf = (text: string, line: string): number => {
 }
 
 describe.each([['process'], ['store']] as const)('of the %s', (of) => {
-  it('every name is there, and counts', async () => {
+  it('every name is there, and counts [X01][X02][X03][X04][X05]', async () => {
     const { metrics } = await scene({ of })
     const { text, type } = await metrics.text()
     expect(type).toMatch(/^text\/plain/)
@@ -89,7 +95,42 @@ describe.each([['process'], ['store']] as const)('of the %s', (of) => {
   })
 })
 
-it('metrics tell of no payload, error or key', async () => {
+it('tasks near expiration that another process has completed since are not told by the process that submitted them', async () => {
+  const producer = await begin()
+  const metrics = createMetrics(producer.client)
+  onTestFinished(() => metrics.close())
+  const other = await producer.another()
+  const tasks = await Promise.all([1, 2, 3].map((n) => producer.client.submit('near', n, { ttl: '30s' })))
+  const near = async (): Promise<number> =>
+    sampleOf((await metrics.text()).text, 'holdfast_tasks_near_expiration{task_type="near",queue="default"}')
+  expect(await near()).toBe(3)
+  for (const { id } of tasks.slice(1)) await (await other.claim(id, { workerId: 'other' })).complete(null)
+  await other.delete(tasks[2]!.id)
+  expect(await near()).toBe(1)
+})
+
+describe.each([['process'], ['store']] as const)('a handler that is stuck, in the metrics of the %s', (of) => {
+  it('is counted until it settles', async () => {
+    const { client, clock } = await begin()
+    const metrics = createMetrics(client, { of })
+    onTestFinished(() => metrics.close())
+    const end = gate()
+    client
+      .worker({ stuckAfter: '1s' })
+      .handle('late', () => end.opened)
+      .start()
+    await client.submit('late', {}, { timeout: '1s', maxRetries: 0 })
+    const stuck = async (): Promise<number> =>
+      sampleOf((await metrics.text()).text, 'holdfast_handlers_stuck{task_type="late",queue="default"}')
+    await clock.advance(3_000)
+    expect(await stuck()).toBe(1)
+    end.open()
+    await clock.advance(1_000)
+    expect((await stuck()) || 0).toBe(0)
+  })
+})
+
+it('metrics contain no payload, error or key', async () => {
   const { metrics, client } = await scene({ of: 'process' })
   await client.submit('a', { secret: 'canary-7f3a' }, { idempotencyKey: 'canary-7f3a', tags: { a: 'canary-7f3a' } })
   expect((await metrics.text()).text).not.toContain('canary-7f3a')

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { createDoor, EVERYTHING, listen, Tokens } from '../../src/http/index.ts'
+import { createHttpHandler, EVERYTHING, listen, Tokens } from '../../src/http/index.ts'
 import { connect, silentLogger } from '../../src/index.ts'
 import { TOKEN } from './setup.ts'
 
@@ -20,7 +20,7 @@ it.skipIf(!hasPython)(
     const folder = mkdtempSync(join(tmpdir(), 'holdfast-python-'))
     const client = await connect(`sqlite:${join(folder, 'q.db')}`, { logger: silentLogger })
     const { authorize } = new Tokens([{ token: TOKEN, rights: EVERYTHING }])
-    const server = await listen(createDoor(client, { authorize }), { host: '127.0.0.1', port: 0 })
+    const server = await listen(createHttpHandler(client, { authorize }), { host: '127.0.0.1', port: 0 })
     const python = spawn('python3', [join(import.meta.dirname, '../../examples/python/worker.py')], {
       env: { ...process.env, HOLDFAST_SERVER: `http://127.0.0.1:${server.port}`, HOLDFAST_TOKEN: TOKEN },
       stdio: ['ignore', 'pipe', 'inherit'],

@@ -17,7 +17,7 @@ it('has the fifty, in order', () => {
   expect(numbers).toEqual(Array.from({ length: 50 }, (_, i) => i + 1))
 })
 
-it('names tests that are there', () => {
+it('names only tests that exist', () => {
   const all = [...page.matchAll(/`(test\/[\w./-]+)`/g)].map(([, file]) => file!)
   expect(all.filter((file) => !existsSync(new URL(file, root)))).toEqual([])
   let named = 0

@@ -1,9 +1,18 @@
 /** Who gets in, from where, and what they get to see. docs/security.md names these tests. */
 import { connect as connectSocket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { behindProxy, createDoor, everybody, listen, openApi, Tokens, VIEWER, WORKER } from '../../src/http/index.ts'
+import {
+  behindProxy,
+  createHttpHandler,
+  everybody,
+  listen,
+  openApi,
+  Tokens,
+  VIEWER,
+  WORKER,
+} from '../../src/http/index.ts'
 import { connect, silentLogger } from '../../src/index.ts'
-import { API, openDoor, requestOf, TOKEN } from './setup.ts'
+import { API, openHandler, requestOf, TOKEN } from './setup.ts'
 
 const ID = '01a2f7c4-5b1e-7c3d-9f00-2a6d1c0e8b47'
 
@@ -27,8 +36,8 @@ const operations = (): { method: string; path: string; right: string }[] => {
 const metrics = async () => ({ type: 'text/plain', text: 'holdfast_queue_depth 1' })
 
 describe('who gets in', () => {
-  it('nobody without a token, on any route', async () => {
-    const { fetch } = await openDoor({ metrics })
+  it('no caller without a token is let in, on any route', async () => {
+    const { fetch } = await openHandler({ metrics })
     expect(operations().length).toBeGreaterThan(40)
     for (const { method, path } of operations()) {
       for (const authorization of ['', `Bearer ${TOKEN}x`, 'Bearer x', `Basic ${TOKEN}`]) {
@@ -39,18 +48,18 @@ describe('who gets in', () => {
     }
   })
 
-  it('health tells nothing but that it is well', async () => {
-    const { fetch } = await openDoor()
+  it('health says nothing but that the server runs', async () => {
+    const { fetch } = await openHandler()
     expect(await (await fetch(requestOf('GET', '/health'))).json()).toEqual({ status: 'ok' })
   })
 
-  it('a credential does what its rights say, route by route', async () => {
+  it('a credential may do what its rights allow, route by route', async () => {
     const [viewer, worker] = ['the-token-of-a-viewer-0123456789', 'the-token-of-a-worker-0123456789']
     const tokens = new Tokens([
       { token: viewer, rights: VIEWER },
       { token: worker, rights: WORKER },
     ])
-    const { fetch } = await openDoor({ authorize: tokens.authorize, metrics })
+    const { fetch } = await openHandler({ authorize: tokens.authorize, metrics })
     const given = { [viewer]: VIEWER as readonly string[], [worker]: WORKER as readonly string[] }
     for (const { method, path, right } of operations()) {
       for (const [token, rights] of Object.entries(given)) {
@@ -73,14 +82,14 @@ describe('who gets in', () => {
       expect(await authorize(requestOf('GET', '/', undefined, { authorization: `Bearer ${shown}` }))).toBeNull()
   })
 
-  it('mounting it without saying who may come in is refused', async () => {
+  it('mounting it without authorize is refused', async () => {
     const client = await connect('memory:', { logger: silentLogger })
     onTestFinished(() => client.close())
-    expect(() => createDoor(client, {} as never)).toThrow(/authorize must be a function/)
+    expect(() => createHttpHandler(client, {} as never)).toThrow(/authorize must be a function/)
   })
 
-  it('behind a proxy, the header that was named decides, and no other', async () => {
-    const { fetch } = await openDoor({ authorize: behindProxy('x-user', (user) => (user === 'ann' ? VIEWER : [])) })
+  it('behind a proxy, only the configured header decides', async () => {
+    const { fetch } = await openHandler({ authorize: behindProxy('x-user', (user) => (user === 'ann' ? VIEWER : [])) })
     const status = async (headers: Record<string, string>): Promise<number> =>
       (await fetch(requestOf('GET', `${API}/stats`, undefined, headers))).status
     expect(await status({ 'x-user': 'ann' })).toBe(200)
@@ -89,7 +98,7 @@ describe('who gets in', () => {
   })
 
   it('a browser gets a cookie for the token, which is not the token', async () => {
-    const { fetch } = await openDoor()
+    const { fetch } = await openHandler()
     const login = await fetch(requestOf('GET', `/login?token=${TOKEN}`))
     const cookie = login.headers.get('set-cookie')!
     expect([login.status, login.headers.get('location')]).toEqual([303, '/'])
@@ -106,8 +115,8 @@ describe('who gets in', () => {
 })
 
 describe('from where', () => {
-  it('a host name that was not given is refused before anything else, on every route', async () => {
-    const { fetch } = await openDoor({ authorize: everybody, hosts: ['queue.example.com'], metrics })
+  it('an unknown host name is refused before anything else, on every route', async () => {
+    const { fetch } = await openHandler({ authorize: everybody, hosts: ['queue.example.com'], metrics })
     const at = async (path: string, host: string): Promise<number> =>
       (await fetch(requestOf('GET', path, undefined, { host }))).status
     for (const path of [
@@ -134,8 +143,8 @@ describe('from where', () => {
       expect(await at(`${API}/stats`, host)).toBe(200)
   })
 
-  it('a page of another site can change nothing, whatever it sends', async () => {
-    const { fetch, client, call } = await openDoor()
+  it('a page of another site cannot change anything, whatever it sends', async () => {
+    const { fetch, client, call } = await openHandler()
     const cookie = (await fetch(requestOf('GET', `/login?token=${TOKEN}`))).headers.get('set-cookie')!.split(';')[0]!
     const pause = (headers: Record<string, string>, body: unknown = {}): Promise<Response> =>
       fetch(requestOf('POST', `${API}/queues/default/pause`, body, { cookie, ...headers }))
@@ -164,8 +173,8 @@ describe('from where', () => {
     expect((await call('POST', `${API}/queues/default/resume`)).status).toBe(200)
   })
 
-  it('also where no token is asked for', async () => {
-    const { fetch, client } = await openDoor({ authorize: everybody })
+  it('even where no token is required', async () => {
+    const { fetch, client } = await openHandler({ authorize: everybody })
     for (const headers of [{ origin: 'https://evil.test' }, { 'sec-fetch-site': 'cross-site' }]) {
       expect((await fetch(requestOf('POST', `${API}/queues/default/pause`, {}, headers))).status).toBe(403)
       expect((await fetch(requestOf('GET', `${API}/tasks`, undefined, headers))).status).toBe(403)
@@ -174,7 +183,7 @@ describe('from where', () => {
   })
 
   it('every answer has the headers that keep a browser safe', async () => {
-    const { fetch } = await openDoor()
+    const { fetch } = await openHandler()
     for (const path of ['/health', `${API}/stats`, '/nothing', '/openapi.json']) {
       const { headers } = await fetch(requestOf('GET', path, undefined, { authorization: `Bearer ${TOKEN}` }))
       expect(Object.fromEntries(headers)).toMatchObject({
@@ -193,7 +202,7 @@ describe('from where', () => {
 
 describe('what can be done', () => {
   it('nothing is changed where it is read-only', async () => {
-    const { fetch } = await openDoor({ readOnly: true, metrics })
+    const { fetch } = await openHandler({ readOnly: true, metrics })
     for (const { method, path } of operations()) {
       if (method === 'GET') continue
       const response = await fetch(requestOf(method, path, {}, { authorization: `Bearer ${TOKEN}` }))
@@ -202,8 +211,8 @@ describe('what can be done', () => {
     }
   })
 
-  it('what is about many tasks needs the confirmation of a preview of the same', async () => {
-    const { call, client } = await openDoor()
+  it('a bulk action needs the confirmation of a preview of the same tasks', async () => {
+    const { call, client } = await openHandler()
     const { id } = await client.submit('a', 1, { maxRetries: 0 })
     await (await client.claim(id, { workerId: 'w' })).fail(new Error('no'))
     const { body } = await call('POST', `${API}/dead-letters/purge/preview`, { query: { type: 'b' } })
@@ -221,8 +230,8 @@ describe('what can be done', () => {
     expect((await client.get(id)).status).toBe('failed')
   })
 
-  it('a lease belongs to who shows its token, and nobody is shown it', async () => {
-    const { call, client } = await openDoor()
+  it('a lease belongs to the caller with its token, and no answer but the claim contains it', async () => {
+    const { call, client } = await openHandler()
     const { id } = await client.submit('a', 1)
     const { body: lease } = await call('POST', `${API}/tasks/${id}/claim`, { workerId: 'one' })
     await client.submit('a', 2)
@@ -241,8 +250,8 @@ describe('what can be done', () => {
     for (const path of seen) expect(JSON.stringify((await call('GET', API + path)).body)).not.toContain(lease.token)
   })
 
-  it('pages are cut, bodies are bounded in length and depth, and nothing is read as anything but data', async () => {
-    const { call, client, fetch } = await openDoor()
+  it('page sizes are capped, bodies are bounded in length and depth, and everything is read as data only', async () => {
+    const { call, client, fetch } = await openHandler()
     await client.submitMany(Array.from({ length: 210 }, (_, i) => ({ type: 'a', input: i })))
     expect((await call('GET', `${API}/tasks?limit=1000000000`)).body.tasks).toHaveLength(200)
     for (const limit of ['-1', '1e9', 'x', ''])
@@ -277,11 +286,11 @@ describe('what can be done', () => {
     ).toBe(201)
     expect(({} as { polluted?: number }).polluted).toBeUndefined()
     for (const path of ['constructor', '__proto__', 'toString'])
-      expect((await call('GET', `${API}/deeds/${path}`)).status).toBe(404)
+      expect((await call('GET', `${API}/jobs/${path}`)).status).toBe(404)
   })
 
-  it('a hundred streams are enough, and one that is left makes room', async () => {
-    const { fetch } = await openDoor()
+  it('a server allows a hundred streams, and a closed one makes room', async () => {
+    const { fetch } = await openHandler()
     const open = (signal?: AbortSignal): Promise<Response> => {
       const request = requestOf('GET', `${API}/changes`, undefined, { authorization: `Bearer ${TOKEN}` })
       return fetch(signal === undefined ? request : new Request(request, { signal }))
@@ -296,7 +305,7 @@ describe('what can be done', () => {
   })
 
   it('a type with the name of something every object has finds no handler', async () => {
-    const { call, client } = await openDoor()
+    const { call, client } = await openHandler()
     const types = ['constructor', '__proto__', 'toString', 'hasOwnProperty']
     for (const type of types) expect((await call('POST', `${API}/tasks`, { type, input: 1 })).status).toBe(201)
     await client
@@ -306,9 +315,9 @@ describe('what can be done', () => {
     expect(await client.count({ status: 'ready' })).toEqual({ count: types.length, capped: false })
   })
 
-  it('who writes slowly does not keep others out', async () => {
+  it('a client that writes slowly does not keep others out', async () => {
     const client = await connect('memory:', { logger: silentLogger })
-    const server = await listen(createDoor(client, { authorize: everybody }), { host: '127.0.0.1', port: 0 })
+    const server = await listen(createHttpHandler(client, { authorize: everybody }), { host: '127.0.0.1', port: 0 })
     onTestFinished(async () => {
       await server.close()
       await client.close()
@@ -324,10 +333,10 @@ describe('what can be done', () => {
 describe('what is seen', () => {
   const secret = 'canary-7f3a'
 
-  const scene = async (options: Parameters<typeof openDoor>[0]) => {
+  const scene = async (options: Parameters<typeof openHandler>[0]) => {
     const lines: string[] = []
     const log = (message: string, facts?: object): void => void lines.push(message + JSON.stringify(facts ?? {}))
-    const caller = await openDoor({ logger: { debug: log, info: log, warn: log, error: log }, ...options })
+    const caller = await openHandler({ logger: { debug: log, info: log, warn: log, error: log }, ...options })
     const input = { user: 'ann', password: secret, deep: [{ apiToken: secret }] }
     const { id } = await caller.client.submit('login', input, { maxRetries: 0, tags: { password: secret, team: 'a' } })
     const lease = await caller.client.claim(id, { workerId: 'w' })
@@ -358,7 +367,7 @@ describe('what is seen', () => {
     return (await Promise.all(texts)).join('\n')
   }
 
-  it('who may not see payloads sees none: no input, output, progress, error or reason', async () => {
+  it('a caller without the right to payloads sees none: no input, output, progress, error or reason', async () => {
     const token = 'the-token-of-a-viewer-0123456789'
     const tokens = new Tokens([{ token, rights: VIEWER }])
     const caller = await scene({ authorize: tokens.authorize, redact: ['password'] })
@@ -368,7 +377,7 @@ describe('what is seen', () => {
     expect(text).not.toContain('"ann"')
   })
 
-  it('keys that fit a pattern are hidden wherever they are, and a worker still gets its task whole', async () => {
+  it('keys that match a pattern are hidden everywhere, and a worker still gets its task unredacted', async () => {
     const caller = await scene({ redact: ['pass*', '*TOKEN*'] })
     const text = (await everything(caller, TOKEN)).replaceAll(`refused ${secret}`, '')
     expect(text).toContain('"password":"[redacted]"')

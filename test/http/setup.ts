@@ -1,6 +1,6 @@
-/** A door on a memory store, and a caller with a token. */
+/** An HTTP handler on a memory store, and a caller with a token. */
 import { onTestFinished } from 'vitest'
-import { createDoor, type DoorOptions, EVERYTHING, Tokens } from '../../src/http/index.ts'
+import { createHttpHandler, EVERYTHING, type HttpHandlerOptions, Tokens } from '../../src/http/index.ts'
 import { type Client, connect, silentLogger } from '../../src/index.ts'
 
 export const TOKEN = 'the-token-of-an-operator-0123456789'
@@ -21,15 +21,15 @@ export interface Caller {
 
 export const HOST = 'http://localhost:8484'
 
-export const openDoor = async (options: Partial<DoorOptions> = {}, address = 'memory:'): Promise<Caller> => {
+export const openHandler = async (options: Partial<HttpHandlerOptions> = {}, address = 'memory:'): Promise<Caller> => {
   const client = await connect(address, { logger: silentLogger, name: 'test' })
   const tokens = new Tokens([{ token: TOKEN, rights: EVERYTHING }])
-  const door = createDoor(client, { authorize: tokens.authorize, tokens, ...options })
+  const handler = createHttpHandler(client, { authorize: tokens.authorize, tokens, ...options })
   onTestFinished(async () => {
-    door.close()
+    handler.close()
     await client.close()
   })
-  const fetch = async (request: Request): Promise<Response> => door.fetch(request)
+  const fetch = async (request: Request): Promise<Response> => handler.fetch(request)
   return {
     client,
     fetch,

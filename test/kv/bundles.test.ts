@@ -1,13 +1,15 @@
-/** One hint for several tasks: who may share one, who takes it away, and that nobody is lost on the way. */
+/** Bundles, one hint for several tasks: which tasks share one, when it is deleted, and that no task is lost. */
 import { describe, expect, test } from 'vitest'
 import { complete, fail } from '../../src/core/machine.ts'
 import type { TaskRecord } from '../../src/core/task.ts'
-import { bundleFor, hintFor, hintsIn, parseHint, READY, TASKS, taskKey } from '../../src/store/kv/names.ts'
+import { bundleFor, hintsIn } from '../../src/store/kv/records/bundle-names.ts'
+import { hintFor, parseHint } from '../../src/store/kv/records/hint-names.ts'
+import { READY, TASKS, taskKey } from '../../src/store/kv/records/names.ts'
 import type { Store } from '../../src/store/store.ts'
 import { idOf, want } from '../../src/testing/conformance/build.ts'
 import { violations } from './invariants.ts'
-import { KeyValueMap, MemoryKeyValue } from './memory-key-value.ts'
 import { openKvInMemory } from './open.ts'
+import { KeyValueMap, MemoryKeyValue } from './places/memory-key-value.ts'
 import { fresh, NOW } from './scenes.ts'
 import { begin } from './setup.ts'
 
@@ -20,6 +22,10 @@ const batch = (store: Store, count: number, fields: (n: number) => Partial<TaskR
   )
 
 const open = (map: KeyValueMap): Store => openKvInMemory(new MemoryKeyValue(map, { wall: () => NOW }))
+
+/** A process adds the tasks that it ended to the index before it counts. */
+const entered = (store: Store): Promise<unknown> =>
+  store.count({ views: [{ status: 'completed' }] }, { cap: 1_000, now: NOW })
 
 const endAll = (store: Store, leased: readonly TaskRecord[], now = NOW + 1) =>
   store.commit(leased.map((one) => complete(one, { token: one.lease!.token }, { text: '1', encoding: 'json' }, now)))
@@ -39,11 +45,11 @@ describe('the name of a shared hint', () => {
       own.map((hint) => ({ ...parseHint(hint)!, key: `${hint}~nonce`, bundle: 'nonce' })),
     )
     expect(Math.max(...key.split('/').map((part) => part.length))).toBeLessThanOrEqual(255)
-    // Nobody takes it for the hint of one task.
+    // A bundle is not taken for the hint of one task.
     expect(parseHint(key)).toBeNull()
   })
 
-  test('is never longer than the place allows, and where there is no room everybody has a hint of his own', async () => {
+  test('is never longer than the place allows, and where there is no room every task has a hint of its own', async () => {
     const map = new KeyValueMap()
     const store = open(map)
     const long = ':'.repeat(100)
@@ -58,8 +64,8 @@ describe('the name of a shared hint', () => {
   })
 })
 
-describe('who shares a hint', () => {
-  test('tasks of one batch that are of one queue, type, priority and time', async () => {
+describe('tasks that share a hint', () => {
+  test('are those of one batch with one queue, type, priority and time', async () => {
     const map = new KeyValueMap()
     await batch(open(map), 40)
     expect(hintsOf(map)).toHaveLength(2)
@@ -79,7 +85,7 @@ describe('who shares a hint', () => {
     expect(violations(map)).toEqual([])
   })
 
-  test('nobody where the place gains nothing by it', async () => {
+  test('do not exist where a bundle is not cheaper', async () => {
     const map = new KeyValueMap()
     const kv: { longestHint?: number | undefined } & MemoryKeyValue = new MemoryKeyValue(map, { wall: () => NOW })
     Object.defineProperty(kv, 'longestHint', { value: undefined })
@@ -97,22 +103,29 @@ describe('who shares a hint', () => {
 })
 
 describe('when a shared hint goes', () => {
-  test('not before the last of its tasks has ended, and then at once', async () => {
+  test('not before the last of its tasks is among the ended ones of the index, and then at once', async () => {
     const map = new KeyValueMap()
     const store = open(map)
     await batch(store, 5)
     for (const left of [4, 3, 2, 1, 0]) {
       await endAll(store, (await store.claim(want({ now: NOW, limit: 1 }))).leased)
-      // What is not needed any more is taken away in the next turn of the event loop.
+      expect(hintsOf(map)).toHaveLength(1)
+      await entered(store)
+      // Discards run in the next turn of the event loop.
       await new Promise((turn) => setImmediate(turn))
       expect(violations(map)).toEqual([])
       expect(hintsOf(map)).toHaveLength(left > 0 ? 1 : 0)
     }
   })
 
-  test('two workers that took from the same one: whoever looks after both have ended takes it away', async () => {
+  test('two workers that took from the same one: the next claim after both have ended withdraws it', async () => {
     const map = new KeyValueMap()
-    const [one, two] = [open(map), open(map)]
+    let mono = 0
+    const openAt = (): Store =>
+      openKvInMemory(new MemoryKeyValue(map, { wall: () => NOW }), {
+        timers: { mono: () => mono, after: () => () => {} },
+      })
+    const [one, two] = [openAt(), openAt()]
     await batch(one, 6)
     const first = (await one.claim(want({ now: NOW, limit: 3, leaseTtl: 5_000 }))).leased
     const second = (await two.claim(want({ now: NOW, limit: 6, leaseTtl: 5_000, workerId: 'two' }))).leased
@@ -120,9 +133,14 @@ describe('when a shared hint goes', () => {
     await endAll(one, first)
     await endAll(two, second)
     expect(violations(map)).toEqual([])
-    // What each remembers of the other's leases is over by then.
+    // By then the leases that each process remembers of the other have lapsed.
+    for (const store of [one, two]) await store.claim(want({ now: NOW + 10_000 }))
+    // By then the time that each leaves the other to add them to the index is over.
+    mono = 60_000
     for (const store of [one, two]) await store.claim(want({ now: NOW + 10_000 }))
     for (const store of [one, two]) await store.close()
+    const reader = openAt()
+    expect(await entered(reader)).toEqual({ count: 6, capped: false })
     expect(hintsOf(map)).toEqual([])
   })
 
@@ -159,8 +177,8 @@ describe('when a shared hint goes', () => {
   })
 })
 
-describe('whoever dies', () => {
-  test('in the middle of a batch leaves the rest to others, and what he held comes back', async () => {
+describe('a process that dies', () => {
+  test('in the middle of a batch leaves the rest to others, and what it held comes back', async () => {
     const { clock, map, open: process } = begin()
     const [dead, alive] = [await process(), await process()]
     const results = await dead.client.submitMany(Array.from({ length: 20 }, (_, input) => ({ type: 'a', input })))
@@ -180,7 +198,7 @@ describe('whoever dies', () => {
     await worker.stop()
   })
 
-  /** Holds back the task of this id. */
+  /** Delays the write of this task. */
   class Slow extends MemoryKeyValue {
     readonly gate = Promise.withResolvers<void>()
     readonly reached = Promise.withResolvers<void>()
@@ -216,7 +234,7 @@ describe('whoever dies', () => {
     expect(hintsOf(map)).toEqual([])
   })
 
-  test('a writer that comes after an hour finds the place taken, and begins anew with a hint of its own', async () => {
+  test('a writer that comes after an hour finds the key taken, and starts again with a hint of its own', async () => {
     const map = new KeyValueMap()
     let wall = NOW
     const slow = new Slow(map, { wall: () => wall })

@@ -5,16 +5,17 @@
  */
 import { describe, expect, test } from 'vitest'
 import { RescheduleError } from '../../src/index.ts'
-import { DOCUMENTS, KEYS, parseHint, READY, TASKS, taskKey } from '../../src/store/kv/names.ts'
+import { parseHint } from '../../src/store/kv/records/hint-names.ts'
+import { DOCUMENTS, KEYS, READY, TASKS, taskKey } from '../../src/store/kv/records/names.ts'
 import { idOf, task, want } from '../../src/testing/conformance/build.ts'
-import { MemoryKeyValue } from './memory-key-value.ts'
 import { openKvInMemory } from './open.ts'
+import { MemoryKeyValue } from './places/memory-key-value.ts'
 import { fresh, NOW, withKey } from './scenes.ts'
 import { begin } from './setup.ts'
 
 const HOUR = 3_600_000
 
-/** Waits before the first key that begins so is written, until it is let go. */
+/** Waits before it writes the first key with this prefix. */
 class Gated extends MemoryKeyValue {
   readonly reached = Promise.withResolvers<void>()
   readonly gate = Promise.withResolvers<void>()
@@ -41,7 +42,7 @@ describe('one task for one key', () => {
     expect(found).toMatchObject({ outcome: 'existing', task: { id: idOf(1) } })
     slow.gate.resolve()
     expect(await inserting).toEqual([{ outcome: 'created' }])
-    expect(await second.count({}, 10, NOW)).toBe(1)
+    expect((await second.count({}, { cap: 10, now: NOW })).count).toBe(1)
   })
 
   test('[U1] also when the first died there: the second finishes its insert, with the same id', async () => {
@@ -57,7 +58,7 @@ describe('one task for one key', () => {
 })
 
 describe('what is left over', () => {
-  test('[U2] is found on every page, also when each look is made by a process that remembers nothing', async () => {
+  test('[U2] is found on every page, also when each claim is made by a process that remembers nothing', async () => {
     const { map } = begin()
     const kv = () => new MemoryKeyValue(map, { wall: () => NOW })
     for (let n = 1; n <= 2_300; n++) {
@@ -70,7 +71,7 @@ describe('what is left over', () => {
     let looks = 0
     while (hints() > 1 && looks++ < 12) {
       const store = openKvInMemory(kv())
-      // With nothing to take: else the one real task would be leased.
+      // With limit 0, so that the one real task is not leased.
       for (let n = 0; n < 2; n++)
         await store.claim(want({ now: NOW + 2 * HOUR, limit: 500, types: ['email'], leaseTtl: 5 }))
       await store.close()
@@ -159,7 +160,7 @@ describe('discovery', () => {
     await worker.stop()
   })
 
-  test('[U8] old tasks of types that nobody handles do not hold up new work', async () => {
+  test('[U8] old tasks of types that no worker handles do not hold up new work', async () => {
     const { clock, open } = begin()
     const [producer, other] = [await open(), await open()]
     await producer.client.submitMany(Array.from({ length: 2_500 }, () => ({ type: 'unhandled', input: null })))
@@ -261,7 +262,7 @@ describe('running', () => {
 })
 
 describe('schedules', () => {
-  test('[U10] a new schedule waits for its first slot, and one that is made anew swallows nothing', async () => {
+  test('[U10] a new schedule waits for its first slot, and one that is made again swallows nothing', async () => {
     const { clock, open } = begin()
     const { client } = await open()
     let runs = 0

@@ -1,8 +1,8 @@
-/** The engine on a map: the store that S3 and NATS share, without either. */
-import type { KeyValue } from '../../src/store/kv/key-value.ts'
-import { KvStore } from '../../src/store/kv/store.ts'
+/** The engine on a map, without S3 or NATS. */
+import type { KeyValue } from '../../src/store/kv/access/key-value.ts'
+import { type KvOptions, KvStore } from '../../src/store/kv/store.ts'
 import type { Store } from '../../src/store/store.ts'
-import { MemoryKeyValue } from './memory-key-value.ts'
+import { MemoryKeyValue } from './places/memory-key-value.ts'
 
-export const openKvInMemory = (kv: KeyValue = new MemoryKeyValue()): Store =>
-  new KvStore(kv, { capabilities: ['host-clock'], leaseTtl: 5_000 })
+export const openKvInMemory = (kv: KeyValue = new MemoryKeyValue(), options: Partial<KvOptions> = {}): Store =>
+  new KvStore(kv, { capabilities: ['host-clock'], leaseTtl: 5_000, indexesEnded: true, ...options })

@@ -1,23 +1,23 @@
-/** What a process may be doing when it dies: each scene is the calls of one process, after some that went well. */
+/** What a process may be doing when it dies: each scene is the calls of one process, after some that succeeded. */
 import * as machine from '../../src/core/machine.ts'
 import type { TaskRecord } from '../../src/core/task.ts'
 import type { Insertion, Store } from '../../src/store/store.ts'
 import { claimOne, idOf, keyed, task, want } from '../../src/testing/conformance/build.ts'
 
-/** The tests begin then, by the clock of the store too. */
+/** The tests begin at this time, also by the store's clock. */
 export const NOW = 10_000_000
 
 export interface Scene {
   readonly name: string
-  /** By a process that lives on. */
+  /** By a process that is not disturbed. */
   before?(store: Store): Promise<void>
-  /** How much later that is. */
+  /** How much later the disturbed process runs. */
   readonly later?: number
-  /** By the one that is disturbed. May be begun again by another after it. */
+  /** By the disturbed process. Another process may repeat it. */
   run(store: Store): Promise<void>
-  /** Tasks that must be there once `run` was answered, or was done again. */
+  /** Tasks that must exist once `run` was answered or repeated. */
   readonly tasks: readonly number[]
-  /** Left for good: it was removed. */
+  /** Tasks that must be gone. */
   readonly removes?: readonly number[]
 }
 
@@ -37,9 +37,9 @@ const insertAll = async (store: Store, ...insertions: readonly Insertion[]): Pro
 const look = (store: Store, now = NOW): Promise<TaskRecord> => claimOne(store, { now, leaseTtl: 5_000, limit: 1 })
 const held = (record: TaskRecord) => ({ token: record.lease!.token })
 
-/** The running one, claimed now if it was not yet. */
+/** The running task, claimed now if it was not yet. */
 const running = async (store: Store): Promise<TaskRecord | null> => {
-  const [one] = await store.list({ views: [{ status: 'running' }] }, { order: 'oldest', limit: 1, now: NOW })
+  const [one] = (await store.list({ views: [{ status: 'running' }] }, { order: 'oldest', limit: 1, now: NOW })).tasks
   if (one !== undefined) return one
   return (await store.claim(want({ now: NOW, leaseTtl: 5_000, limit: 1 }))).leased[0] ?? null
 }
@@ -76,7 +76,8 @@ export const scenes: readonly Scene[] = [
     before: (store) => insertAll(store, ...[1, 2, 3, 4].map((n) => ({ task: fresh(n) }))),
     run: async (store) => {
       await store.claim(want({ now: NOW, leaseTtl: 5_000, limit: 3 }))
-      const leased = await store.list({ views: [{ status: 'running' }] }, { order: 'oldest', limit: 4, now: NOW })
+      const leased = (await store.list({ views: [{ status: 'running' }] }, { order: 'oldest', limit: 4, now: NOW }))
+        .tasks
       const failure = { error: new Error('no'), permanent: false, now: NOW + 1, random: 0.9 }
       await store.commit(
         leased.map((record, n) =>
@@ -177,7 +178,44 @@ export const scenes: readonly Scene[] = [
     }),
   ),
   {
-    name: 'a sweep of graves',
+    name: 'an insert of one that has ended elsewhere',
+    run: (store) => insertAll(store, { task: fresh(1, { status: 'completed', completedAt: NOW - 90_000 }) }),
+    tasks: [1],
+  },
+  {
+    name: 'an archive, and back',
+    before: (store) => ended(store, { task: fresh(1) }),
+    run: async (store) => {
+      const actor = { now: NOW + 2, by: 'operator', op: 'archive' }
+      for (const move of [machine.archive, machine.unarchive]) {
+        const [record] = await store.get([idOf(1)])
+        if (move === machine.unarchive && record?.status !== 'archived') return
+        await store.commit([move(record!, actor)].filter((change) => change !== null))
+      }
+    },
+    tasks: [1],
+  },
+  {
+    name: 'a replay, which fails again',
+    before: async (store) => {
+      await insertAll(store, { task: fresh(1) })
+      const leased = await look(store)
+      const facts = { error: new Error('no'), permanent: true, now: NOW + 1, random: 0.9 }
+      await store.commit([machine.fail(leased, held(leased), facts)])
+    },
+    run: async (store) => {
+      const [record] = await store.get([idOf(1)])
+      if (record?.status === 'failed' && record.attempts === 1)
+        await store.commit([machine.retry(record, { now: NOW + 2, by: 'operator', op: 'retry' })])
+      const leased = await running(store)
+      if (leased === null) return
+      const facts = { error: new Error('again'), permanent: true, now: NOW + 3, random: 0.9 }
+      await store.commit([machine.fail(leased, held(leased), facts)])
+    },
+    tasks: [1],
+  },
+  {
+    name: 'a sweep of tombstones',
     before: async (store) => {
       for (const [n, endKey] of [
         [1, true],

@@ -1,16 +1,16 @@
-/** A server whose reads may be old, as those of NATS are where direct reads are allowed: that costs conflicts, and nothing else. */
+/** A server whose reads may be stale, as on NATS with direct reads: that costs conflicts, and nothing else. */
 import { expect, test } from 'vitest'
 import { connect, silentLogger } from '../../src/index.ts'
-import type { Entry, Mark } from '../../src/store/kv/key-value.ts'
+import type { Entry, Mark } from '../../src/store/kv/access/key-value.ts'
 import { Random } from '../../src/testing/random.ts'
-import { KeyValueMap, MemoryKeyValue } from './memory-key-value.ts'
 import { openKvInMemory } from './open.ts'
+import { KeyValueMap, MemoryKeyValue } from './places/memory-key-value.ts'
 
 const TASKS = 300
 const CLIENTS = 4
 
 interface Faults {
-  /** How often a read brings what was there before the last write. */
+  /** The share of reads that return what was there before the last write. */
   readonly stale: number
   /** The planted bug: a write does not compare. */
   readonly anyhow?: boolean
@@ -40,7 +40,7 @@ class StaleKeyValue extends MemoryKeyValue {
   }
 
   override async update(key: string, value: string, mark: Mark): Promise<Mark | null> {
-    // As long as a way to the server: others write meanwhile.
+    // As long as a request takes: others write meanwhile.
     await new Promise((later) => setImmediate(later))
     const now = this.#map.entries.get(key)
     const written = await super.update(key, value, this.#faults.anyhow ? (now?.mark ?? mark) : mark)
@@ -66,9 +66,11 @@ const run = async (faults: Faults) => {
     await worker.drain()
   }
   await Promise.all(clients.map(finish))
+  // The tasks that a process ended are in the index when it closes.
+  for (const client of clients) await client.close()
   const truth = await connect(openKvInMemory(new MemoryKeyValue(map)), { logger: silentLogger })
   const ended = (await truth.count({ status: 'completed' })).count
-  for (const client of [...clients, truth]) await client.close()
+  await truth.close()
   const sum = (of: 'stale' | 'conflicts'): number => places.reduce((all, place) => all + place[of], 0)
   return { ended, runs, stale: sum('stale'), conflicts: sum('conflicts') }
 }

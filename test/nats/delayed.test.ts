@@ -1,6 +1,7 @@
-/** Delayed tasks that several workers handle at once: each is found once, and no look fails. */
-import { expect, test } from 'vitest'
+/** Delayed tasks that several workers claim at once: each is found once, and no claim fails. */
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Logger, silentLogger } from '../../src/index.ts'
+import { LaterHints } from '../../src/store/nats/messages/later-hints.ts'
 import { until } from '../crash/processes.ts'
 import { begin, onNats } from './setup.ts'
 
@@ -23,5 +24,32 @@ onNats('tasks that are put to sleep again and again', (url) => {
     expect(results.every(({ ok }) => ok)).toBe(true)
     await until('they have slept some hundred times', async () => runs > 400)
     expect(warnings.filter((warning) => warning.startsWith('cannot look for work'))).toEqual([])
+  })
+})
+
+onNats('a part of a look that the server refuses', (url) => {
+  test('does not stop the others: what else is due is run, and a lapsed lease is taken', async () => {
+    const remove = LaterHints.prototype.remove
+    const refused = vi.spyOn(LaterHints.prototype, 'remove').mockImplementation(function (this: LaterHints, later) {
+      if (!later.hint.includes('~refused~')) return remove.call(this, later)
+      return Promise.reject(Object.assign(new Error('not that one'), { code: 10_999, status: 400 }))
+    })
+    onTestFinished(() => refused.mockRestore())
+    const { connect } = begin(url)
+    const [client, dead] = [await connect(), await connect()]
+    const { id } = await dead.submit('work', 'held')
+    expect(await dead.claimNext({ workerId: 'dead', leaseTtl: '1s' })).not.toBeNull()
+    await dead.close()
+    const ran: unknown[] = []
+    const worker = client.worker({ leaseTtl: '1s' })
+    for (const type of ['work', 'refused']) worker.handle(type, (input) => void ran.push(input))
+    worker.start()
+    await client.submit('refused', 'refused', { delay: '100ms' })
+    await until('the refused one has run, for it was announced before', () => ran.includes('refused'))
+    await client.submitMany(Array.from({ length: 5 }, (_, n) => ({ type: 'work', input: n, delay: '200ms' })))
+    await until('the others have run', () => [0, 1, 2, 3, 4].every((n) => ran.includes(n)))
+    await until('the lease was taken', async () => (await client.get(id)).status === 'completed', 20_000)
+    expect(refused).toHaveBeenCalled()
+    await worker.stop()
   })
 })

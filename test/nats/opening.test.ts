@@ -1,4 +1,6 @@
-/** What happens before a bucket is trusted: what would lose tasks is refused, what is weak is named, another store is noticed. */
+/**
+ * Checks before a bucket is used: settings that would lose tasks are refused, weak ones are named, another store is noticed.
+ */
 import { jetstreamManager, type StreamConfig } from '@nats-io/jetstream'
 import { connect as connectNats } from '@nats-io/transport-node'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -32,7 +34,7 @@ describe('an address', () => {
     await expect(refused).rejects.not.toThrow('secret')
   })
 
-  test('where nobody listens is unavailable at once', async () => {
+  test('where no server listens is unavailable at once', async () => {
     expect(await codeOf(openNats('nats://127.0.0.1:1/jobs'))).toBe('STORE_UNAVAILABLE')
   })
 })
@@ -58,12 +60,12 @@ onNats('a bucket', (url) => {
     expect(await codeOf(opening)).toBe('INVALID_OPTION')
   })
 
-  test('whose bells are gone is refused, not used as if there were nothing to do', async () => {
+  test('whose ready messages are gone is refused, not used as if there were nothing to do', async () => {
     const { bucket, address, connect } = begin(url)
     const client = await connect()
     await client.submit('a', null)
     await client.close()
-    await (await manager(url)).streams.delete(`HOLDFAST_${bucket}_BELLS`)
+    await (await manager(url)).streams.delete(`HOLDFAST_${bucket}_READY`)
     expect(await codeOf(openNats(address))).toBe('STORE_CORRUPT')
   })
 
@@ -126,7 +128,7 @@ onNats('a server of its own', () => {
     expect(await store.examine!()).toContainEqual(expect.objectContaining({ check: 'durability', value: 'strong' }))
   })
 
-  test('tells who may not write at once that he may not', async () => {
+  test('tells a user without permission to write at once', async () => {
     const server = await startNats({ hasUsers: true })
     onTestFinished(() => server.remove())
     const open = async (user: string): Promise<Client> => {
@@ -149,7 +151,7 @@ onNats('a server of its own', () => {
     const client = await connect(`${server.url}/jobs`, { create: true, logger: silentLogger })
     onTestFinished(() => client.close())
     expect(await codeOf(client.submit('a', 'x'.repeat(40_000)))).toBe('PAYLOAD_TOO_LARGE')
-    // So long that it is kept apart, in pieces.
+    // Large enough to be stored as a large value, in parts.
     const { id } = await client.submit('a', 'x'.repeat(500_000))
     expect((await client.get(id)).input).toBe('x'.repeat(500_000))
   })

@@ -1,4 +1,4 @@
-/** What a task costs, counted at the server: writes by its streams, reads by listening to what it is asked. */
+/** What a task costs, counted at the server: writes by its streams, reads by the requests that it gets. */
 import { jetstreamManager } from '@nats-io/jetstream'
 import { connect as connectNats } from '@nats-io/transport-node'
 import { expect, onTestFinished, test } from 'vitest'
@@ -15,7 +15,7 @@ const counter = async (url: string, bucket: string) => {
   let reads = 0
   nc.subscribe(`$JS.API.STREAM.MSG.GET.KV_${bucket}`, { callback: () => void reads++ })
   await nc.flush()
-  const streams = [`KV_${bucket}`, `HOLDFAST_${bucket}_BELLS`, `HOLDFAST_${bucket}_LATER`]
+  const streams = [`KV_${bucket}`, `HOLDFAST_${bucket}_READY`, `HOLDFAST_${bucket}_LATER`]
   return async () => {
     const infos = await Promise.all(streams.map((name) => jsm.streams.info(name)))
     await nc.flush()
@@ -29,7 +29,7 @@ const run = (client: Client): Promise<unknown> =>
     .handle('work', () => null)
     .drain()
 
-/** What each of some tasks costs. Who works has not seen them before; the kind of work, which is written down once, they both have. */
+/** The cost of each task. The worker has not seen the tasks before. The work type, which is written once, is known to both. */
 const costOfTasks = async (url: string, bucket: string, [producer, consumer]: readonly [Client, Client]) => {
   await producer.submit('work', null)
   await run(consumer)
@@ -45,11 +45,11 @@ const costOfTasks = async (url: string, bucket: string, [producer, consumer]: re
   }
 }
 
-/** A few more for what is not a task: registrations, queues, pauses. */
+/** A few more for registrations, queues and pauses. */
 const [MOST_WRITES, MOST_READS] = [4.2, 2.2]
 
 onNats('on the happy path', (url) => {
-  test('a task costs at most four writes and two reads, and leaves no bell behind', async () => {
+  test('a task costs at most four writes and two reads, and leaves no message behind', async () => {
     const { bucket, connect } = begin(url)
     const { writes, reads, left } = await costOfTasks(url, bucket, [await connect(), await connect()])
     report(`operations per task: ${writes.toFixed(2)} writes, ${reads.toFixed(2)} reads`)
@@ -67,7 +67,7 @@ onNats('on the happy path', (url) => {
     const { writes, reads, left } = await costOfTasks(url, bucket, [client, await connect()])
     expect(writes).toBeLessThan(MOST_WRITES)
     expect(reads).toBeLessThan(MOST_READS)
-    // A bell that is rung too early is in somebody's hands, who says every half second that he has it.
+    // A message that arrives before its task stays with a process, which reports progress every half second.
     expect(left).toBe(0)
   })
 })

@@ -31,7 +31,7 @@ const drained = async (address: string, waiting: number, count: number): Promise
 }
 
 onNats('the rate', () => {
-  test('is told for the server as it comes and for sync_interval: always', { timeout: 120_000 }, async () => {
+  test('is printed for the server as it comes and for sync_interval: always', { timeout: 120_000 }, async () => {
     for (const syncAlways of [false, true]) {
       const server = await startNats({ syncAlways })
       onTestFinished(() => server.remove())

@@ -10,7 +10,7 @@ import { onNats } from './setup.ts'
 
 cleanUp(afterAll)
 
-const told = (what: string, { acknowledged, refused, killed, wrong, recoveries }: Outcome): void => {
+const reportOutcome = (what: string, { acknowledged, refused, killed, wrong, recoveries }: Outcome): void => {
   const [p50, max] = [percentile(recoveries, 0.5), Math.max(...recoveries)]
   report(
     `${what}: ${recoveries.length} kills of a server, ${killed} of workers, ${acknowledged} tasks acknowledged, ${refused} refused, ${wrong.length} violations`,
@@ -36,7 +36,7 @@ interface Lead {
   readonly isWhole: boolean
 }
 
-/** The server that decides what is written to the bucket, as far as anybody answers. */
+/** The server that leads the bucket's stream, if one answers. */
 const leadOf = async (url: string, stream: string): Promise<Lead> => {
   try {
     const nc = await connect({ servers: url.replace('nats://', '').split(',') })
@@ -58,7 +58,7 @@ onNats('nats-server killed with kill -9 under load', () => {
     timeout: 300_000,
   }, async (own) => {
     const outcome = await campaign({ ...(await killing(own, 100)), rounds: 20, seed: 20, killWorkers: true })
-    told('one server', outcome)
+    reportOutcome('one server', outcome)
     expect(outcome.wrong.slice(0, 5)).toEqual([])
     expect(outcome.acknowledged).toBeGreaterThan(500)
   })
@@ -91,7 +91,7 @@ onNats('nats-server killed with kill -9 under load', () => {
       await server.start()
     }
     const outcome = await campaign({ own, address: `${cluster.url}/load?replicas=3`, rounds: 10, seed: 10, disturb })
-    told('three servers', outcome)
+    reportOutcome('three servers', outcome)
     expect(outcome.wrong.slice(0, 5)).toEqual([])
     expect(outcome.acknowledged).toBeGreaterThan(300)
   })

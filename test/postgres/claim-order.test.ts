@@ -1,10 +1,10 @@
 /** Claims while a backlog is drained: they resume where the last one ended, and that must not show in the order. */
 import { expect, onTestFinished, test } from 'vitest'
+import { claimOrder } from '../../src/core/claim-order.ts'
 import { release } from '../../src/core/machine.ts'
 import type { TaskRecord } from '../../src/core/task.ts'
-import { byTurn } from '../../src/core/turn.ts'
 import { openPostgres } from '../../src/store/postgres/store.ts'
-import type { Store, Want } from '../../src/store/store.ts'
+import type { ClaimRequest, Store } from '../../src/store/store.ts'
 import { type Bench, begin, onPostgres } from './setup.ts'
 
 /** How long a claim may resume, and some time for a busy machine. */
@@ -12,7 +12,7 @@ const RESUME_FOR = 250
 const PATIENCE = 5_000
 
 let ops = 0
-const want = (types: readonly string[] | null, limit: number): Want => ({
+const want = (types: readonly string[] | null, limit: number): ClaimRequest => ({
   queue: 'default',
   types,
   limit,
@@ -60,7 +60,7 @@ onPostgres('while a backlog is drained', (url) => {
     const claimed = await claimAll(store, limit)
     expect(claimed).toHaveLength(count)
     const ids = claimed.map(({ id }) => id)
-    expect(ids).toEqual(claimed.toSorted(byTurn).map(({ id }) => id))
+    expect(ids).toEqual(claimed.toSorted(claimOrder).map(({ id }) => id))
   })
 
   test('a claim that takes everything takes everything', async () => {

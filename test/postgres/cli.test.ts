@@ -20,7 +20,7 @@ onPostgres('the command line', (url) => {
       await folder.run(['init', addressOf(schema)]),
       await folder.run(['init', addressOf(schema), '--json']),
     ]
-    expect(first).toMatchObject({ code: 0, stdout: expect.stringContaining('made a new store at postgres://') })
+    expect(first).toMatchObject({ code: 0, stdout: expect.stringContaining('created a store at postgres://') })
     expect(JSON.parse(second.stdout)).toMatchObject({ created: false })
     const tables = await runSql(url, `select count(*)::int as n from pg_tables where schemaname = '${schema}'`)
     expect(tables[0]!['n']).toBeGreaterThan(3)

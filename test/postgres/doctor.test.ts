@@ -18,7 +18,7 @@ onPostgres('doctor', (url) => {
     }
   }
 
-  test('looks at settings, rights, transactions, dead rows and the clock, and says how to mend', async () => {
+  test('looks at settings, rights, transactions, dead rows and the clock, and says how to fix', async () => {
     const bench = begin(url)
     await bench.connect()
     const [settings] = await bench.sql(`select current_setting('fsync') as fsync`)
@@ -42,7 +42,7 @@ onPostgres('doctor', (url) => {
     expect(code).toBe(problems > 0 ? 6 : 0)
     expect(problems > 0).toBe(findings.some(({ verdict }: { verdict: string }) => verdict === 'problem'))
     expect(findings.find(({ found }: { found: string }) => found.startsWith('fsync is'))).toMatchObject(
-      isSafe ? { verdict: 'ok', mend: null } : { verdict: 'problem', mend: expect.stringContaining('fsync = on') },
+      isSafe ? { verdict: 'ok', fix: null } : { verdict: 'problem', fix: expect.stringContaining('fsync = on') },
     )
   })
 

@@ -1,7 +1,10 @@
 /** Heartbeats come from a thread with a connection of its own: neither a busy event loop nor a busy pool loses leases. */
-import { Pool } from 'pg'
+import { Socket } from 'node:net'
+import { Pool, type PoolConfig } from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
+import { blockBatch } from '../crash/batch.ts'
 import { block } from '../crash/blocking.ts'
+import { computeBehindClaim } from '../crash/busy-claim.ts'
 import { cleanUp, until } from '../crash/processes.ts'
 import { begin, freshDatabase, onPostgres } from './setup.ts'
 
@@ -18,6 +21,12 @@ onPostgres('a handler that computes for three lease lengths without yielding', (
     expect(task.attempts).toBe(1)
   })
 
+  test('keeps its lease also when the program is text on the command line, whose options Node hands on to threads', async () => {
+    const { code, moves } = await block(await freshDatabase(url), 'none', LEASE, { asText: true })
+    expect(code).toBe('written')
+    expect(moves).toEqual(['submit', 'claim', 'complete'])
+  })
+
   test.each(['no-keeper', 'idle-keeper'] as const)(
     'keeps it because of the thread: with the bug %s the lease is lost',
     async (plant) => {
@@ -29,13 +38,39 @@ onPostgres('a handler that computes for three lease lengths without yielding', (
   )
 })
 
+onPostgres('a process that computes while the reply to its claim waits', (url) => {
+  test('loses none of the tasks: with a lease of 5 s and 7 s of computing none fails', async () => {
+    const database = await freshDatabase(url)
+    const { completed, retries, moves } = await computeBehindClaim(database, { lease: 5_000, computes: 7_000 })
+    expect({ completed, retries }).toEqual({ completed: 5, retries: 0 })
+    expect(moves).not.toContain('lose-lease')
+  })
+
+  test("keeps them because the thread looks after the claim: with the bug 'keeps-no-claims' they are lost", async () => {
+    const bug = { lease: 2_000, computes: 4_500, plant: 'keeps-no-claims' } as const
+    const { failed } = await computeBehindClaim(await freshDatabase(url), bug)
+    expect(failed).toBe(5)
+  })
+})
+
+onPostgres('the second task of a batch, behind a handler that blocks', (url) => {
+  test('does not begin after another worker has run it', async () => {
+    const { fences, task } = await blockBatch(await freshDatabase(url), 'none', LEASE)
+    expect(fences).toEqual([2])
+    expect(task).toMatchObject({ status: 'completed', attempts: 2, retryCount: 0 })
+  })
+})
+
 onPostgres('a pool whose connections are all taken', (url) => {
   /** The task while its worker's pool is taken, for three lease lengths. */
-  const busy = async (password?: () => string): Promise<string[]> => {
-    const pool = new Pool({ connectionString: url, max: 1, ...(password === undefined ? null : { password }) })
+  const busy = async (
+    settings: PoolConfig = {},
+    onWarning: (message: string) => void = () => {},
+  ): Promise<string[]> => {
+    const pool = new Pool({ connectionString: url, max: 1, ...settings })
     onTestFinished(() => pool.end())
     const { connect } = begin(url)
-    const client = await connect({ postgres: { pool } })
+    const client = await connect({ postgres: { pool, onWarning } })
     const other = await connect()
     const { id } = await client.submit('work', null, { maxRetries: null })
     let finish = (): void => {}
@@ -72,7 +107,16 @@ onPostgres('a pool whose connections are all taken', (url) => {
     expect(await busy()).not.toContain('lose-lease')
   })
 
-  test('would, if heartbeats had to wait for it: a password that is a function cannot be sent to a thread', async () => {
-    expect(await busy(() => 'none')).toContain('lose-lease')
+  test('does not, either, with a password that is a function: the thread asks for it', async () => {
+    expect(await busy({ password: () => 'none' })).not.toContain('lose-lease')
+  })
+
+  test('would, if heartbeats had to wait for it: settings with functions cannot be sent to a thread, and a warning says so', async () => {
+    const warnings: string[] = []
+    const stream = (): Socket => new Socket()
+    expect(await busy({ stream }, (message) => warnings.push(message))).toContain('lose-lease')
+    expect(warnings).toContainEqual(
+      expect.stringMatching(/leases are renewed on the event loop, so .* can lose its lease/),
+    )
   })
 })

@@ -176,7 +176,7 @@ const withoutHistory = (store: Store): Store =>
   )
 
 /** The planted bug: nobody looks for what he may hold. */
-const carefree = (store: Store): Store => withMethod(store, 'list', async () => [])
+const carefree = (store: Store): Store => withMethod(store, 'list', async () => ({ tasks: [], stoppedAt: null }))
 
 const withMethod = <Name extends keyof Store>(store: Store, name: Name, method: Store[Name]): Store =>
   new Proxy(store, {

@@ -68,7 +68,7 @@ onPostgres('a move', (url) => {
     const back = ['import', '-', '--url', `sqlite:${shell.path}/back.db`]
     expect((await shell.run(back, { input: exported.stdout })).stdout).toBe('imported 2 tasks\n')
     expect((await shell.run(['import', '-', '--url', to], { input: exported.stdout })).stdout).toBe(
-      'imported 0 tasks; 2 tasks of the file were there already\n',
+      'imported 0 tasks; 2 tasks of the file already existed\n',
     )
   })
 })

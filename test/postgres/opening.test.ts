@@ -1,7 +1,7 @@
 /** Making, finding, upgrading and refusing a store, and what a connection is like, whatever its defaults. */
 import { Pool } from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
-import { connect, silentLogger } from '../../src/index.ts'
+import { connect, type HoldfastError, silentLogger } from '../../src/index.ts'
 import { openPostgres } from '../../src/store/postgres/store.ts'
 import { runSql } from '../servers/schemas.ts'
 import { begin, freshDatabase, onPostgres } from './setup.ts'
@@ -46,6 +46,54 @@ onPostgres('opening a store', (url) => {
       code: 'STORE_UNAVAILABLE',
       message: expect.not.stringContaining('secret'),
     })
+  })
+
+  test.each<[what: string, change: (address: URL) => void, code: string, reason: string, message: RegExp]>([
+    [
+      'a closed port',
+      (at) => Object.assign(at, { port: '1' }),
+      'STORE_UNAVAILABLE',
+      'refused',
+      /127\.0\.0\.1:1\/.*ECONNREFUSED/,
+    ],
+    [
+      'an unknown host',
+      (at) => Object.assign(at, { hostname: 'no-such-host.invalid' }),
+      'STORE_UNAVAILABLE',
+      'unknown-host',
+      /no-such-host\.invalid/,
+    ],
+    [
+      'an unknown role',
+      (at) => Object.assign(at, { username: 'nobody_here' }),
+      'STORE_UNAVAILABLE',
+      'not-allowed',
+      /role "nobody_here" does not exist/,
+    ],
+    [
+      'an unknown database',
+      (at) => Object.assign(at, { pathname: '/nowhere' }),
+      'STORE_NOT_FOUND',
+      'no-database',
+      /database "nowhere" does not exist/,
+    ],
+    [
+      'TLS that the server does not have',
+      (at) => at.searchParams.set('sslmode', 'require'),
+      'STORE_UNAVAILABLE',
+      'tls',
+      /SSL/,
+    ],
+  ])('%s has its own reason, names the place, and has advice that fits', async (_, change, code, reason, message) => {
+    const address = new URL(url)
+    change(address)
+    const error = await openPostgres(address.href).then(
+      () => null,
+      (thrown: HoldfastError) => thrown,
+    )
+    expect(error).toMatchObject({ code, message: expect.stringMatching(message), details: { reason } })
+    expect(error!.fix).not.toMatch(/repeat|report/i)
+    expect(error!.details['sqlState'] ?? '00000').toMatch(/^[0-9A-Z]{5}$/)
   })
 
   test('a newer schema is refused, and left alone', async () => {
@@ -165,7 +213,8 @@ onPostgres("a pool of the caller's", (url) => {
     await expect(client.submit('work', null)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
     taken.release()
     await client.submit('work', null)
-    expect(pool.idleCount).toBe(1)
+    // What else was under way gives its connection back a moment later.
+    await expect.poll(() => pool.idleCount).toBe(1)
   })
 
   test('that is ended under us is a closed store', async () => {

@@ -17,16 +17,16 @@ onPostgres('following changes', (url) => {
     await bench.connect()
     const store = await openPostgres(url, { schema: bench.schema })
     onTestFinished(() => store.close())
-    await store.settledUntil!()
+    await store.visibleUntil!()
     const tx = await connected(url)
     await tx.query('begin')
     await tx.query(`insert into ${bench.schema}.document values ('open', '', 1)`)
     const { at } = await store.now()
     await expect.poll(async () => (await store.now()).at).toBeGreaterThan(at)
-    for (let asked = 0; asked < 3; asked++) expect(await store.settledUntil!()).toBeLessThanOrEqual(at)
+    for (let asked = 0; asked < 3; asked++) expect(await store.visibleUntil!()).toBeLessThanOrEqual(at)
     await tx.query('commit')
     // Also tests beside this one have transactions.
-    await expect.poll(() => store.settledUntil!()).toBeGreaterThan(at)
+    await expect.poll(() => store.visibleUntil!()).toBeGreaterThan(at)
   })
 
   test('tells what a transaction shows when it commits, and every other move once', async () => {

@@ -84,7 +84,7 @@ onPostgres('a submit in a transaction of a pg client', (url) => {
     const kept = await client.submit('brew', null, { tx: db })
     await refused(client.submit('brew', null, { tx: db, id }), 'ALREADY_EXISTS')
     await refused(client.submit('no spaces, please', null, { tx: db }), 'INVALID_TASK')
-    await refused(client.submit('brew', 10n, { tx: db }), 'INVALID_TASK')
+    await refused(client.submit('brew', 10n as never, { tx: db }), 'INVALID_TASK')
     await db.query('commit')
     expect((await client.get(kept.id)).status).toBe('pending')
     expect(await total(client)).toBe(2)
@@ -105,7 +105,8 @@ onPostgres('a submit in a transaction of a pg client', (url) => {
     await refused(client.submit('brew', null, { tx: db }), 'INVALID_OPTION')
     const pool = new Pool({ connectionString: url })
     onTestFinished(() => pool.end())
-    for (const tx of [pool, {}, null, 'begin']) await refused(client.submit('brew', null, { tx }), 'INVALID_OPTION')
+    for (const tx of [pool, {}, null, 'begin'])
+      await refused(client.submit('brew', null, { tx: tx as never }), 'INVALID_OPTION')
     expect(await total(client)).toBe(0)
   })
 

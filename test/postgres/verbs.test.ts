@@ -1,8 +1,8 @@
 /** The verbs that look, the bulk verbs, schedules and the addresses in the help: the real program on PostgreSQL. */
 import { createInterface } from 'node:readline'
 import { expect, onTestFinished, test } from 'vitest'
-import { SCHEDULE_VERBS } from '../../src/cli/schedule-verbs.ts'
-import { VERBS } from '../../src/cli/verbs.ts'
+import { SCHEDULE_VERBS } from '../../src/cli/program/schedule-verbs.ts'
+import { VERBS } from '../../src/cli/program/verbs.ts'
 import { exitOf, linesOf, makeFolder, normalised, type Ran } from '../cli/shell.ts'
 import { freshSchema, runSql } from '../servers/schemas.ts'
 import { begin, freshDatabase, onPostgres } from './setup.ts'

@@ -147,9 +147,9 @@ export const scenes: readonly Scene[] = [
       byOp: true,
       async play({ client, healthy, lose }) {
         const { id } = await healthy.submit('work', 1, { timeout: '50ms', maxRetries: 0 })
-        const ended: (string | null)[] = []
+        const ended: unknown[] = []
         const { promise: told, resolve } = Promise.withResolvers<void>()
-        const onTaskEnd = (_: unknown, error: { code: string } | null) => {
+        const onTaskEnd = (_: unknown, error: { code?: unknown } | null): void => {
           ended.push(error?.code ?? null)
           resolve()
         }
@@ -170,7 +170,7 @@ export const scenes: readonly Scene[] = [
     async play({ client, healthy, lose }) {
       const { id } = await healthy.submit('work', 1)
       const { promise: begun, resolve } = Promise.withResolvers<void>()
-      const ended: (string | null)[] = []
+      const ended: unknown[] = []
       const worker = client
         .worker({ hooks: { onTaskEnd: (_, error) => void ended.push(error?.code ?? null) } })
         .handle('work', (_, ctx) => {
@@ -250,6 +250,7 @@ export const scenes: readonly Scene[] = [
         async (client, id) => void (await (await client.claim(id, { workerId: 'w' })).fail(new PermanentError('no'))),
         async (client) => only(await client.deadLetters.replay({}, { asNew: true })),
       ],
+      ['amend', 'pending', async () => {}, (client, id) => client.amend(id, { priority: 5 })],
       ['expire', 'expired', async () => {}, (client, id) => client.markExpired(id)],
       ['archive', 'archived', async (client, id) => void (await client.cancel(id)), (client, id) => client.archive(id)],
       [
@@ -307,7 +308,7 @@ export const scenes: readonly Scene[] = [
     byOp: false,
     async play({ client, healthy, lose }) {
       const { id } = await healthy.submit('work', 1, soon)
-      await healthy.claim(id, { workerId: 'gone', leaseTtl: '1ms' })
+      await healthy.claim(id, { workerId: 'gone', leaseTtl: '100ms' })
       await expect.poll(async () => (await healthy.now()) >= (await healthy.get(id)).lease!.expiresAt).toBe(true)
       lose('commit', moving('lose-lease'))
       let runs = 0

@@ -93,11 +93,6 @@ export const refuses =
   }
 
 /** A task's fields as a plain object: what a failed expectation can print. */
-export const shown = (task: Task): Record<string, unknown> => {
-  const names = Object.entries(Object.getOwnPropertyDescriptors(Object.getPrototypeOf(task))).filter(
-    ([, { get }]) => get !== undefined,
-  )
-  return Object.fromEntries(names.map(([name]) => [name, task[name as keyof Task]]))
-}
+export const shown = (task: Task): Record<string, unknown> => ({ ...task })
 
 export const movesOf = (task: Task): string[] => task.history.map(({ move, to }) => `${move} → ${to}`)

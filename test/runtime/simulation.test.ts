@@ -242,7 +242,7 @@ describe('simulation', () => {
         // Hands out, beside what it leased, what others hold.
         const held = (
           await target.list({ views: [{ status: 'running' }] }, { order: 'oldest', limit: 3, now: null })
-        ).filter(({ lease }) => lease?.workerId !== want.workerId)
+        ).tasks.filter(({ lease }) => lease?.workerId !== want.workerId)
         return { ...look, leased: [...look.leased, ...held.slice(0, Math.max(0, want.limit - look.leased.length))] }
       })
     expect(await caught(generous)).not.toEqual([])

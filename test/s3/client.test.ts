@@ -1,16 +1,19 @@
-/** What is done once for many requests must not make one of them like another. */
-import { expect, onTestFinished, test } from 'vitest'
+/** What the client shares between requests must not make one request like another. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { parseAddress } from '../../src/store/s3/address.ts'
 import { loadDriver } from '../../src/store/s3/client.ts'
 import { S3KeyValue } from '../../src/store/s3/key-value.ts'
 import { startStub } from './stub-server.ts'
 
 const begin = async (
-  credentials: () => Promise<{ accessKeyId: string; secretAccessKey: string; expiration?: Date }>,
+  credentials?: () => Promise<{ accessKeyId: string; secretAccessKey: string; expiration?: Date }>,
 ) => {
   const stub = await startStub()
   const kv = new S3KeyValue(await loadDriver(), parseAddress(`s3://bucket/jobs?endpoint=${stub.endpoint}`), {
-    credentials,
+    ...(credentials === undefined ? null : { credentials }),
     requestTimeout: 5_000,
   })
   onTestFinished(async () => {
@@ -25,7 +28,7 @@ test('credentials that expire are asked for again, and the next request is signe
   const { stub, kv } = await begin(async () => ({
     accessKeyId,
     secretAccessKey: 'secret',
-    // Within the minutes before its end the SDK asks anew.
+    // In the minutes before the expiry the SDK asks again.
     expiration: new Date(Date.now() + 1_000),
   }))
   await kv.create('a', '1')
@@ -46,6 +49,38 @@ test('credentials that could not be had are asked for again', async () => {
   isDown = false
   expect(await kv.create('a', '1')).not.toBeNull()
   expect(stub.signers).toEqual(['late'])
+})
+
+test('keys that were replaced in the file of a profile are read again when the server refuses the old ones', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-profile-'))
+  const file = join(folder, 'credentials')
+  const write = (key: string): void =>
+    writeFileSync(file, `[default]\naws_access_key_id=${key}\naws_secret_access_key=s\n`)
+  for (const name of ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN', 'AWS_PROFILE'])
+    vi.stubEnv(name, undefined)
+  vi.stubEnv('AWS_SHARED_CREDENTIALS_FILE', file)
+  onTestFinished(() => {
+    vi.unstubAllEnvs()
+    rmSync(folder, { recursive: true })
+  })
+  write('first')
+  const { stub, kv } = await begin()
+  await kv.create('a', '1')
+  write('second')
+  stub.manners = { knows: 'second' }
+  // At once, without a visible error.
+  expect(await kv.create('b', '1')).not.toBeNull()
+  expect((await kv.get('b'))?.value).toBe('1')
+  expect(stub.signers).toEqual(['first', 'first', 'second', 'second'])
+})
+
+test('credentials that are refused and stay the same are an error that says so', async () => {
+  const { stub, kv } = await begin(async () => ({ accessKeyId: 'old', secretAccessKey: 's' }))
+  stub.manners = { knows: 'new' }
+  await expect(kv.get('a')).rejects.toMatchObject({
+    code: 'INVALID_OPTION',
+    message: expect.stringContaining('were read again'),
+  })
 })
 
 test('requests beside each other keep their own keys, bodies and conditions', async () => {

@@ -1,4 +1,4 @@
-/** The server's time from the Date headers of its answers. */
+/** The server's time from the Date headers of its replies. */
 import { expect, onTestFinished, test } from 'vitest'
 import { ServerClock } from '../../src/store/s3/clock.ts'
 import { openS3 } from '../../src/store/s3/store.ts'
@@ -7,10 +7,10 @@ import { startStub } from './stub-server.ts'
 const START = Date.UTC(2026, 0, 28, 12)
 const dateAt = (instant: number): string => new Date(instant).toUTCString()
 
-/** A server whose clock is `ahead` of ours, asked at these monotonic instants; answers take `way` there and back. */
+/** A server whose clock is `ahead`, asked at these monotonic instants. A round trip takes `way`. */
 const asked = (ahead: number, instants: readonly number[], way = 4): ServerClock => {
   const clock = new ServerClock()
-  for (const at of instants) clock.heard(dateAt(START + ahead + at + way / 2), at, at + way)
+  for (const at of instants) clock.observe(dateAt(START + ahead + at + way / 2), at, at + way)
   return clock
 }
 
@@ -30,7 +30,7 @@ test('what is read is never wrong by more than it says, and never goes back', ()
   let last = 0
   for (let at = 0; at < 60_000; at += 733) {
     const way = 5 + (at % 91)
-    clock.heard(dateAt(START + at + (at % 7) * 0.1 * way), at, at + way)
+    clock.observe(dateAt(START + at + (at % 7) * 0.1 * way), at, at + way)
     const shown = clock.read(at + way)
     expect(Math.abs(shown.at - (START + at + way))).toBeLessThanOrEqual(shown.uncertainty + 1)
     expect(shown.at).toBeGreaterThanOrEqual(last)
@@ -41,9 +41,9 @@ test('what is read is never wrong by more than it says, and never goes back', ()
 test('a clock that was set is followed forwards at once, and backwards without going back', () => {
   const clock = asked(0, [0, 300, 600, 900, 1_200])
   const before = clock.read(1_204).at
-  clock.heard(dateAt(START + 3_600_000 + 1_500), 1_498, 1_502)
+  clock.observe(dateAt(START + 3_600_000 + 1_500), 1_498, 1_502)
   expect(clock.read(1_502).at).toBeGreaterThan(before + 3_500_000)
-  clock.heard(dateAt(START + 2_000), 1_998, 2_002)
+  clock.observe(dateAt(START + 2_000), 1_998, 2_002)
   const after = clock.read(2_002)
   expect(after.at).toBeGreaterThan(before + 3_500_000)
   expect(after.uncertainty).toBeGreaterThan(3_500_000)
@@ -52,8 +52,8 @@ test('a clock that was set is followed forwards at once, and backwards without g
 test('an answer without a date, or with nonsense for one, says nothing', () => {
   const clock = asked(0, [0])
   const before = clock.read(10)
-  clock.heard(undefined, 10, 12)
-  clock.heard('yesterday', 10, 12)
+  clock.observe(undefined, 10, 12)
+  clock.observe('yesterday', 10, 12)
   expect(clock.read(10)).toEqual(before)
 })
 

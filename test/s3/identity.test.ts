@@ -4,7 +4,7 @@ import { connect, silentLogger } from '../../src/index.ts'
 import { KvStore } from '../../src/store/kv/store.ts'
 import { checkIdentity, openIdentity } from '../../src/store/s3/identity.ts'
 import { FakeClock } from '../../src/testing/fake-clock.ts'
-import { KeyValueMap, MemoryKeyValue } from '../kv/memory-key-value.ts'
+import { KeyValueMap, MemoryKeyValue } from '../kv/places/memory-key-value.ts'
 
 test('a worker whose store was emptied or replaced stops, and writes nothing into the new one', async () => {
   for (const replaced of [false, true]) {
@@ -13,9 +13,9 @@ test('a worker whose store was emptied or replaced stops, and writes nothing int
     const kv = new MemoryKeyValue(map, { wall: () => clock.wall() })
     const identity = await openIdentity(kv, { create: true })
     const store = new KvStore(kv, {
-      capabilities: ['durable'],
+      capabilities: [],
       leaseTtl: 30_000,
-      mono: () => clock.mono(),
+      timers: clock,
       checkIdentity: () => checkIdentity(kv, identity),
     })
     const client = await connect(store, { clock, random: clock.random, logger: silentLogger })

@@ -1,4 +1,4 @@
-/** Before the first task: which servers are refused, and what each refusal says. On a stub that can be told to misbehave. */
+/** Before the first task: which servers are refused, and what each refusal says. Uses a stub that misbehaves on demand. */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { connect } from '../../src/index.ts'
 import { parseAddress } from '../../src/store/s3/address.ts'
@@ -33,10 +33,13 @@ describe('the proof at connect', () => {
     expect([...stub.objects.keys()].filter((key) => key.endsWith('holdfast.json'))).toEqual([])
   })
 
-  test('accepts a server that honours them, and leaves nothing of it behind', async () => {
+  test('accepts a server that honours them, and leaves nothing but its result behind', async () => {
     const stub = await stubWith({})
     await open(stub)
-    expect([...stub.objects.keys()]).toEqual(['jobs/holdfast.json'])
+    expect([...stub.objects.keys()].sort()).toEqual([
+      'jobs/holdfast.json',
+      expect.stringMatching(/^jobs\/proof\/[0-9a-f]{16}\.json$/),
+    ])
   })
 
   test('finds out that an older gateway wants etags without quotes', async () => {
@@ -46,12 +49,19 @@ describe('the proof at connect', () => {
     expect(await store.documents.put('a', 'two', 1)).toBe(2)
   })
 
-  test('is given once in a process, not for every connection', async () => {
+  test('is given once for a store: a later client makes two requests, and neither writes', async () => {
     const stub = await stubWith({})
     await open(stub)
+    expect(stub.requests.filter((request) => request.startsWith('PUT')).length).toBeLessThanOrEqual(50)
     stub.requests.length = 0
     await open(stub)
-    expect(stub.requests.filter((request) => request.startsWith('PUT'))).toEqual([])
+    expect(stub.requests).toEqual([expect.stringMatching(/^GET jobs\/(holdfast|proof)/), expect.stringMatching(/^GET/)])
+  })
+
+  test('is not given where there is no store to open', async () => {
+    const stub = await stubWith({})
+    await expect(open(stub, false)).rejects.toMatchObject({ code: 'STORE_NOT_FOUND' })
+    expect(stub.requests.filter((request) => !request.startsWith('GET'))).toEqual([])
   })
 })
 
@@ -66,7 +76,7 @@ describe('a store that is not there', () => {
     await open(stub, false)
   })
 
-  test('is told from a bucket that is not there', async () => {
+  test('is distinguished from a bucket that is not there', async () => {
     const stub = await stubWith({ status: 404, code: 'NoSuchBucket' })
     await expect(open(stub)).rejects.toMatchObject({
       code: 'STORE_NOT_FOUND',

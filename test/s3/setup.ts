@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { openS3, type S3Options } from '../../src/store/s3/store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { type S3Target, s3Target } from '../servers/s3.ts'
+import type { S3Keys } from '../servers/signed-request.ts'
 
 export const freshPrefix = (): string => `test-${randomBytes(6).toString('hex')}`
 
@@ -10,7 +11,7 @@ export const freshPrefix = (): string => `test-${randomBytes(6).toString('hex')}
 export const addressOf = ({ endpoint, bucket, region }: S3Target, prefix: string): string =>
   `s3://${bucket}/${prefix}?endpoint=${endpoint}&region=${region}`
 
-export const credentialsOf = ({ accessKeyId, secretAccessKey }: S3Target) => ({ accessKeyId, secretAccessKey })
+export const credentialsOf = ({ accessKeyId, secretAccessKey }: S3Keys) => ({ accessKeyId, secretAccessKey })
 
 export const emptyPrefixes =
   (url: string, options: S3Options = {}): (() => Promise<Store>) =>

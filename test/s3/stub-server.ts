@@ -1,27 +1,32 @@
-/** A small server that speaks like S3 and can be told to be one that must not be trusted. It keeps everything in a map. */
+/** A small S3 server on a map that can be configured to misbehave. */
 import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 export interface StubManners {
-  /** Conditions that it does not look at. */
+  /** Conditions that it ignores. */
   readonly ignores?: readonly ('if-match' | 'if-none-match')[]
-  /** Checks first and writes a moment later: of several at once more than one wins. */
+  /** Checks first and writes a moment later, so that several writers can win. */
   readonly isSlowToWrite?: boolean
-  /** Writes under If-Match what is not there. */
+  /** Accepts If-Match on a missing key. */
   readonly writesMissing?: boolean
-  /** Like older gateways: knows etags only without their quotes. */
+  /** Like older gateways: compares etags only without their quotes. */
   readonly wantsBareEtags?: boolean
-  /** Every answer is this status instead. */
+  /** Deletes of many keys succeed as a request and fail for each key, as on AWS without permission. */
+  readonly keepsAll?: boolean
+  /** The only access key that it accepts. Default: all. */
+  readonly knows?: string
+  /** Every reply has this status. */
   readonly status?: number
   readonly code?: string
+  readonly message?: string
 }
 
 export interface StubServer {
   readonly endpoint: string
   readonly objects: Map<string, { readonly body: string; readonly etag: string }>
   readonly requests: string[]
-  /** The access key with which each request was signed. */
+  /** The access key of each request. */
   readonly signers: string[]
   manners: StubManners
   close(): Promise<void>
@@ -33,9 +38,9 @@ const bodyOf = async (request: IncomingMessage): Promise<string> => {
   return body
 }
 
-const refuse = (response: ServerResponse, status: number, code: string): void => {
+const refuse = (response: ServerResponse, status: number, code: string, message = code): void => {
   response.writeHead(status, { 'content-type': 'application/xml' })
-  response.end(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>${code}</Message></Error>`)
+  response.end(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>${message}</Message></Error>`)
 }
 
 export const startStub = async (manners: StubManners = {}): Promise<StubServer> => {
@@ -66,7 +71,9 @@ export const startStub = async (manners: StubManners = {}): Promise<StubServer> 
   const list = (url: URL, response: ServerResponse): void => {
     const prefix = url.searchParams.get('prefix') ?? ''
     const after = url.searchParams.get('start-after') ?? ''
+    const most = Number(url.searchParams.get('max-keys') ?? 1_000)
     const keys = [...objects.keys()].filter((key) => key.startsWith(prefix) && key > after).sort()
+    keys.length = Math.min(keys.length, most)
     const contents = keys.map((key) => `<Contents><Key>${key}</Key></Contents>`).join('')
     response.writeHead(200, { 'content-type': 'application/xml' })
     response.end(`<ListBucketResult><IsTruncated>false</IsTruncated>${contents}</ListBucketResult>`)
@@ -77,12 +84,19 @@ export const startStub = async (manners: StubManners = {}): Promise<StubServer> 
     const key = decodeURIComponent(url.pathname.split('/').slice(2).join('/'))
     requests.push(`${request.method} ${key}`)
     signers.push(/Credential=([^/]*)/.exec(request.headers.authorization ?? '')?.[1] ?? '')
-    const { status, code = 'Refused' } = stub.manners
-    if (status !== undefined) return refuse(response, status, code)
+    const { status, code = 'Refused', message, knows } = stub.manners
+    if (status !== undefined) return refuse(response, status, code, message)
+    if (knows !== undefined && signers.at(-1) !== knows) return refuse(response, 403, 'InvalidAccessKeyId')
     if (request.method === 'PUT') return put(key, request, response)
     if (request.method === 'DELETE') {
       objects.delete(key)
       return void response.writeHead(204).end()
+    }
+    if (request.method === 'POST' && stub.manners.keepsAll) {
+      const errors = [...(await bodyOf(request)).matchAll(/<Key>[^<]*<\/Key>/g)].map(
+        ([key]) => `<Error>${key}<Code>AccessDenied</Code></Error>`,
+      )
+      return void response.writeHead(200).end(`<DeleteResult>${errors.join('')}</DeleteResult>`)
     }
     if (request.method === 'POST') {
       for (const [, named] of (await bodyOf(request)).matchAll(/<Key>([^<]*)<\/Key>/g)) objects.delete(named!)

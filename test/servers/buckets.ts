@@ -12,7 +12,7 @@ export const removeBucket = async (url: string, bucket: string): Promise<void> =
   const nc = await connect({ servers: url.replace('nats://', '').split(',') })
   try {
     const jsm = await jetstreamManager(nc)
-    for (const stream of [`KV_${bucket}`, `HOLDFAST_${bucket}_BELLS`, `HOLDFAST_${bucket}_LATER`])
+    for (const stream of [`KV_${bucket}`, `HOLDFAST_${bucket}_READY`, `HOLDFAST_${bucket}_LATER`])
       await jsm.streams.delete(stream).catch(() => {})
   } finally {
     await nc.close()

@@ -12,6 +12,9 @@ export interface NatsServer {
   readonly monitor: string
   readonly version: string
   readonly pid: number
+  /** The file with its settings, and what is in it: for tests that change them while it is stopped. */
+  readonly settings: string
+  readonly settingsText: string
   /** kill -9. */
   kill(): Promise<void>
   stop(): Promise<void>
@@ -34,6 +37,10 @@ export interface NatsServerOptions {
   readonly syncAlways?: boolean
   /** The largest message, in bytes. Default: the server's own, 1 MiB. */
   readonly maxPayload?: number
+  /** The name of its JetStream among those of connected servers. */
+  readonly domain?: string
+  /** More lines of its configuration. */
+  readonly settings?: string
   /** Two users, `writer` and `reader`, with their names as passwords: the reader may not write to a bucket. */
   readonly hasUsers?: boolean
 }
@@ -79,10 +86,11 @@ const settingsOf = (
   { port, clusterPort, monitorPort }: Place,
   folder: string,
   all: readonly Place[],
-  { syncAlways = false, maxPayload, hasUsers = false }: NatsServerOptions,
+  { syncAlways = false, maxPayload, hasUsers = false, settings, domain }: NatsServerOptions,
 ): string => {
   const storage = [`store_dir: ${JSON.stringify(join(folder, 'jetstream'))}`, 'max_mem: 256M', 'max_file: 8G']
   if (syncAlways) storage.push('sync_interval: always')
+  if (domain !== undefined) storage.push(`domain: ${domain}`)
   const lines = [
     `listen: "127.0.0.1:${port}"`,
     `http: "127.0.0.1:${monitorPort}"`,
@@ -90,6 +98,7 @@ const settingsOf = (
     `jetstream { ${storage.join(', ')} }`,
     ...(maxPayload === undefined ? [] : [`max_payload: ${maxPayload}`]),
     ...(hasUsers ? [USERS] : []),
+    ...(settings === undefined ? [] : [settings]),
   ]
   const others = all.filter((other) => other.port !== port)
   if (others.length > 0) {
@@ -108,7 +117,8 @@ const startAt = async (
 ): Promise<NatsServer> => {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-nats-'))
   const settings = join(folder, 'nats.conf')
-  writeFileSync(settings, settingsOf(place, folder, all, options))
+  const settingsText = settingsOf(place, folder, all, options)
+  writeFileSync(settings, settingsText)
   let child: ChildProcess
   const startUntil = async (says: RegExp): Promise<void> => {
     child = spawn(...tied(path, ['-c', settings]), { stdio: ['ignore', 'ignore', 'pipe'] })
@@ -128,6 +138,8 @@ const startAt = async (
     url: `nats://127.0.0.1:${place.port}`,
     monitor: `http://127.0.0.1:${place.monitorPort}`,
     version,
+    settings,
+    settingsText,
     get pid() {
       return child.pid!
     },

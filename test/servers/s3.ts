@@ -27,6 +27,8 @@ export interface S3Server {
   /** kill -9 of everything, and from there to answering again. */
   crash(): Promise<void>
   restart(): Promise<void>
+  /** Somebody who may do nothing unless a policy of a bucket says so; the name is also the id of the key. */
+  addUser(name: string): Promise<S3Keys>
   /** Stops it and removes its data. */
   remove(): Promise<void>
 }
@@ -140,12 +142,21 @@ class Ceph implements S3Server {
       this.#once('ceph-osd', '--mkfs', '-i', '0', '--no-mon-config', '--osd-uuid', randomUUID(), '-c', this.#settings),
     ])
     await this.#startCore()
-    const { accessKeyId, secretAccessKey } = KEYS
-    const user = ['--uid=holdfast', '--display-name=holdfast', `--access-key=${accessKeyId}`]
-    const secret = `--secret-key=${secretAccessKey}`
-    await this.#once('radosgw-admin', '-c', this.#settings, '-n', 'client.rgw', 'user', 'create', ...user, secret)
+    await this.#makeUser('holdfast', KEYS)
     await this.startGateway()
     await makeBucket(s3Target(this.url))
+  }
+
+  async #makeUser(name: string, { accessKeyId, secretAccessKey }: S3Keys): Promise<void> {
+    const user = [`--uid=${name}`, `--display-name=${name}`, `--access-key=${accessKeyId}`]
+    const secret = `--secret-key=${secretAccessKey}`
+    await this.#once('radosgw-admin', '-c', this.#settings, '-n', 'client.rgw', 'user', 'create', ...user, secret)
+  }
+
+  async addUser(name: string): Promise<S3Keys> {
+    const keys = { ...KEYS, accessKeyId: name }
+    await this.#makeUser(name, keys)
+    return keys
   }
 
   async #startCore(): Promise<void> {

@@ -44,7 +44,7 @@ test('100,000 dead letters are replayed from a terminal, interrupted, and taken 
   const first = await runOnTerminal(folder, args, { type: [[/ [1-9]\d{4}\/100000/, '\u0003']] })
   expect(first.code).toBe(130)
   expect(first.stdout).toMatch(/█+.*░+ \d+\/100000/)
-  expect(first.stdout).toContain('stopped as asked; the same command goes on where this ended')
+  expect(first.stdout).toContain('stopped as requested; run the same command to continue')
   const some = replayedIn(first.stdout)
   expect(some).toBeGreaterThan(0)
   expect(some).toBeLessThan(COUNT)

@@ -45,7 +45,7 @@ describe('the fake clock', () => {
     expect(order).toEqual(['first done', 'second'])
   })
 
-  it('says so when something never comes to rest', async () => {
+  it('says so when something never settles', async () => {
     const clock = new FakeClock()
     let isOver = false
     const spin = (): void => {
@@ -53,7 +53,7 @@ describe('the fake clock', () => {
       if (!isOver) setImmediate(spin)
     }
     spin()
-    await expect(clock.settle()).rejects.toThrow(/never comes to rest/)
+    await expect(clock.settle()).rejects.toThrow(/never settles/)
     isOver = true
   })
 

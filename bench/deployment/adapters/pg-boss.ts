@@ -8,7 +8,7 @@ import { BATCH_SIZE, type Boss, type Job, LOOPS, makeBoss } from '../../peer-lib
 import { type Adapter, RETRY_DELAY_MS, type Worker, type WorkerEvents } from '../adapter.ts'
 import { type Input, pairsOf, type Task } from '../tasks.ts'
 
-/** Before queues that were all found empty are fetched from again: its own poll is no shorter. */
+/** The pause after all queues were empty: its own poll interval is no shorter. */
 const POLL_MS = 500
 
 const nameOf = ({ queue, type }: Pick<Task, 'queue' | 'type'>): string => `${queue}.${type}`

@@ -1,4 +1,4 @@
-/** The first tasks that a worker runs, with few and with a great many waiting. */
+/** The first tasks that a worker runs, with few and with very many waiting. */
 import type { Servers } from '../../servers.ts'
 import { turns } from '../../turns.ts'
 import { withCrew } from '../crew.ts'
@@ -18,7 +18,7 @@ export interface Depth {
 
 const PER_CALL = 1_000
 
-/** Each store is filled once; every run has a copy of it. Gives the figures of each run. */
+/** Each store is filled once; every run has a copy of it. Returns the figures of each run. */
 export const runDepth = (
   servers: Servers,
   system: DeployedSystem,

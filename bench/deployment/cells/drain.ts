@@ -1,4 +1,4 @@
-/** Waiting tasks, run by worker processes until the last end is written. */
+/** Worker processes run waiting tasks until the last outcome is written. */
 import type { Reading } from '../../meter.ts'
 import { type Crew, withCrew } from '../crew.ts'
 import { type Figures, serverFigures } from '../figures.ts'
@@ -16,9 +16,9 @@ export interface Drain {
 }
 
 /**
- * Per process, before the clock starts and after it has stopped. A process that was just started spends more time on compiling its code than on
- * its tasks; in a deployment it has been running for days. And a worker holds tasks that it has not run yet: at both ends of the
- * time measured there are as many.
+ * Unmeasured tasks per process before and after the measured time. A new process spends more time on compiling its code than on
+ * its tasks; in a deployment it has been running for days. And a worker holds tasks that it has not run yet: equally many at both
+ * ends of the measured time.
  */
 const MARGIN = 4_000
 
@@ -40,13 +40,13 @@ export const runDrain = (ground: Ground, { shape, processes, tasks }: Drain): Pr
     await progress(({ ended }) => ended >= due)
     const finished = await Promise.all(workers.map((worker) => worker.call('finish')))
     if (shape.isMixed) {
-      // The second attempts are no part of the time measured, but they must succeed.
+      // Second attempts are not measured, but they must succeed.
       await work(crew, ({ completed }) => completed >= due)
     }
     const unfinished = await producer.call('countUnfinished', all - due)
     if (unfinished !== all - due)
       throw new Error(`${unfinished} of ${all} tasks have not completed; ${all - due} were expected`)
-    // A trial with few tasks is over before its margin is seen: then all of it counts.
+    // A trial with few tasks ends within its margin: then all of it counts.
     const isSeen = to.ended - from.ended >= tasks / 2
     return {
       ...figuresBetween(isSeen ? from : begun, to),
@@ -54,7 +54,7 @@ export const runDrain = (ground: Ground, { shape, processes, tasks }: Drain): Pr
     }
   })
 
-/** Until the workers have done enough; then they stop. */
+/** Waits until the workers have done enough, then stops them. */
 const work = async ({ workers, progress }: Crew, isEnough: (counts: Counts) => boolean): Promise<void> => {
   await Promise.all([...workers.map((worker) => worker.call('go', { mark: null })), progress(isEnough)])
   await Promise.all(workers.map((worker) => worker.call('finish')))

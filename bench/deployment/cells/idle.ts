@@ -1,4 +1,4 @@
-/** A worker with nothing to do. */
+/** An idle worker. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withCrew } from '../crew.ts'
 import type { Figures } from '../figures.ts'

@@ -13,7 +13,7 @@ export interface Steady {
   readonly seconds: number
 }
 
-/** Not measured: connections are opened and code is compiled then. */
+/** Not measured, because connections are opened and code is compiled. */
 const WARM_UP_SECONDS = 1
 const LOOK_MS = 100
 
@@ -31,7 +31,7 @@ export const runSteady = (ground: Ground, { shape, rate, seconds }: Steady): Pro
     const warmUp = Math.min(WARM_UP_SECONDS, seconds / 2) * 1_000_000
     const measured = waits.filter(([at]) => at >= startedAt + warmUp).map(([, wait]) => wait / 1_000)
     const notRun = Math.max(0, accepted - waits.length)
-    // Of these it is only known that they waited for longer than they were given.
+    // These waited longer than the limit; the exact time is unknown.
     for (let n = 0; n < notRun + errors; n++) measured.push(GRACE_MS)
     const at = (share: number): number => percentileOf(measured, share)
     return { p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1), 'not run': notRun, errors }

@@ -1,9 +1,9 @@
-/** What tasks died of, largest group first; a group is replayed or purged after a look at what that is about. */
+/** Dead letters grouped by error, largest group first. A preview precedes a replay or purge. */
 import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { post } from '../api.ts'
+import { begin, UnderWay } from '../background-jobs.tsx'
 import { sum } from '../counted.ts'
-import { begin, UnderWay } from '../deeds.tsx'
 import { queues } from '../live.ts'
 import { ask } from '../parts/ask.tsx'
 import { Action, Ago, Head, Panel, ShortId } from '../parts/basics.tsx'
@@ -29,7 +29,7 @@ interface Groups {
   readonly capped: boolean
 }
 
-/** Grouping looks at every dead letter: with more than this it is done now and then, not whenever one more dies. */
+/** Grouping reads every dead letter: with more than this, the page polls instead of following each change. */
 const FEW = 2_000
 
 const whole = (text: string): number | undefined => (text.trim() === '' ? undefined : Number(text))
@@ -53,7 +53,7 @@ const Sample = ({ preview }: { readonly preview: Preview }) => (
   </>
 )
 
-/** null: it could not be had, and that was said. */
+/** null if the preview failed; the error has been shown. */
 const previewOf = (name: 'replay' | 'purge', query: object): Promise<Preview | null> =>
   post<Preview>(`/dead-letters/${name}/preview`, { query }).catch((thrown: Error) => {
     toast(thrown.message)
@@ -71,8 +71,8 @@ const askToReplay = async (query: object, what: string, reload: () => void): Pro
     text: <Sample preview={preview} />,
     Body: () => (
       <div class="fields">
-        <Field label="Canary" hint="so many first" type="number" value={canary} />
-        <Field label="Rate" hint="at most, a second" type="number" value={rate} />
+        <Field label="Canary" hint="number of tasks to replay first" type="number" value={canary} />
+        <Field label="Rate" hint="maximum per second" type="number" value={rate} />
         <p class="note wide">The others follow only if all canaries complete.</p>
         <div class="wide">
           <Check label="As new tasks; the old ones are archived" value={asNew} />
@@ -103,7 +103,7 @@ const askToPurge = async (query: object, what: string, reload: () => void): Prom
     text: (
       <>
         <Sample preview={preview} />
-        <p>They are gone for good, with their histories and idempotency keys.</p>
+        <p>This permanently removes them with their histories and idempotency keys.</p>
       </>
     ),
     action: preview.capped ? 'Purge them all' : `Purge ${plural(preview.matched, 'task')}`,
@@ -168,7 +168,7 @@ export const Dead = () => {
   const total = read.data?.groups.reduce((so, { count }) => so + count, 0) ?? 0
   return (
     <>
-      <Head title="Dead letters" note="Tasks that failed for good, by what they died of.">
+      <Head title="Dead letters" note="Tasks that failed permanently, grouped by error.">
         {total > 0 && (
           <Action
             label="Replay all"
@@ -181,14 +181,12 @@ export const Dead = () => {
       <Loaded of={read}>
         {({ groups, scanned, capped }) =>
           groups.length === 0 ? (
-            <Empty title="Nothing has died">
-              Tasks that use up their retries, or fail for good, are gathered here.
-            </Empty>
+            <Empty title="No dead letters">Tasks that use up their retries, or fail permanently, appear here.</Empty>
           ) : (
             <Panel
               title={plural(groups.length, 'group')}
               flush
-              aside={capped && <span class="note">of the newest {number(scanned)}: there are more</span>}
+              aside={capped && <span class="note">from the newest {number(scanned)}; there are more</span>}
             >
               <ul class="groups">
                 {groups.map((group) => (

@@ -1,4 +1,4 @@
-/** The server wants a token before it shows anything. */
+/** Asks for the server's token. */
 import { useSignal } from '@preact/signals'
 import { ApiError } from '../api.ts'
 import { Field } from '../parts/field.tsx'
@@ -25,7 +25,7 @@ export const Login = () => {
       >
         <Mark />
         <h1>Holdfast</h1>
-        <p class="note">This server asks for its token: the one it was started with.</p>
+        <p class="note">Enter the token with which this server was started.</p>
         <Field label="Token" type="password" value={token} required autoFocus />
         {failed.value && <Failure error={failed.value} />}
         <button type="submit" class="primary">

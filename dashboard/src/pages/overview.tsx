@@ -1,4 +1,4 @@
-/** What is going on, at a glance: counts, three charts, the queues, and what just happened. */
+/** The overview: counts, three charts, the queues, and recent changes. */
 import { COUNTED, shownCount, useQueues } from '../counted.ts'
 import { depths, recent, ticks } from '../live.ts'
 import { At, Head, Panel, ShortId } from '../parts/basics.tsx'
@@ -82,7 +82,7 @@ const Charts = () => {
 
 const QueueList = ({ counted }: { readonly counted: readonly Queue[] }) =>
   counted.length === 0 ? (
-    <Empty title="No queues yet">A queue is there as soon as a task is in it.</Empty>
+    <Empty title="No queues yet">A queue appears when the first task is submitted to it.</Empty>
   ) : (
     <ul class="queue-list">
       {counted.slice(0, 12).map((queue) => (
@@ -102,7 +102,7 @@ const QueueList = ({ counted }: { readonly counted: readonly Queue[] }) =>
 
 const Recent = () =>
   recent.value.length === 0 ? (
-    <Empty title="Quiet">What happens from now on appears here by itself.</Empty>
+    <Empty title="Quiet">New changes appear here.</Empty>
   ) : (
     <ol class="recent">
       {recent.value.slice(0, 10).map((change) => (

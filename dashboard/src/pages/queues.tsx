@@ -16,8 +16,10 @@ const askToPause = (queue: string, reload: () => void): void => {
   const reason = signal('')
   ask({
     title: `Pause ${queue}?`,
-    text: <p>Workers take no more tasks from it within 5 seconds. Tasks that run go on; submitting stays possible.</p>,
-    Body: () => <Field label="Reason" hint="for the others" value={reason} />,
+    text: (
+      <p>Workers stop claiming from it within 5 seconds. Running tasks continue, and new tasks can be submitted.</p>
+    ),
+    Body: () => <Field label="Reason" hint="shown to others" value={reason} />,
     action: 'Pause the queue',
     danger: true,
     run: async () => {
@@ -31,11 +33,11 @@ const askToPause = (queue: string, reload: () => void): void => {
 const askToResume = (queue: string, reload: () => void): void =>
   ask({
     title: `Resume ${queue}?`,
-    text: <p>Workers take tasks from it again.</p>,
+    text: <p>Workers claim tasks from it again.</p>,
     action: 'Resume the queue',
     run: async () => {
       await post(`/queues/${part(queue)}/resume`)
-      toast(`${queue} is open again`)
+      toast(`${queue} is resumed`)
       reload()
     },
   })
@@ -86,11 +88,11 @@ export const Queues = () => {
   const read = useQueues('/queues')
   return (
     <>
-      <Head title="Queues" note="With a plus: at least so many." />
+      <Head title="Queues" note="Counts marked + are lower bounds." />
       <Loaded of={read}>
         {({ queues: counted }) =>
           counted.length === 0 ? (
-            <Empty title="No queues yet">A queue is there as soon as a task is in it: submit one.</Empty>
+            <Empty title="No queues yet">A queue appears when the first task is submitted to it.</Empty>
           ) : (
             <Panel flush>
               <table class="cards">

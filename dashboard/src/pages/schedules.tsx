@@ -1,4 +1,4 @@
-/** Recurring work: when it fires next, what it made last; pause, resume, trigger. */
+/** Schedules: next slots, last task; pause, resume, trigger. */
 import { part, post } from '../api.ts'
 import { ask } from '../parts/ask.tsx'
 import { Action, Ago, At, Head, Panel, ShortId } from '../parts/basics.tsx'
@@ -11,7 +11,7 @@ import { now } from '../time.ts'
 import type { Schedule, Task } from '../types.ts'
 import { duration, slotTimes } from '../words.ts'
 
-/** Slots after the next one are asked for each schedule by itself: not for hundreds of them. */
+/** Each schedule needs a request for its further slots, so they are not shown for hundreds of schedules. */
 const MOST_FORETOLD = 30
 
 const timingOf = ({ cron, timezone, every, mode }: Schedule): { readonly rule: string; readonly note: string } =>
@@ -45,7 +45,7 @@ const askTo = (verb: 'pause' | 'resume', { id }: Schedule, reload: () => void): 
     text: (
       <p>
         {verb === 'pause'
-          ? 'No slot fires until it is resumed. Tasks that it has made are not touched.'
+          ? 'No slot fires until it is resumed. Its tasks are not changed.'
           : 'It fires again from its next slot on.'}
       </p>
     ),
@@ -61,8 +61,8 @@ const askTo = (verb: 'pause' | 'resume', { id }: Schedule, reload: () => void): 
 const askToTrigger = ({ id }: Schedule): void =>
   ask({
     title: `Trigger ${id} now?`,
-    text: <p>Makes one task at once. Its slots stay as they are.</p>,
-    action: 'Make one task',
+    text: <p>Creates one task now. Its slots stay as they are.</p>,
+    action: 'Create one task',
     run: async () => {
       const task = await post<Task>(`/schedules/${part(id)}/trigger`)
       toast('Triggered')
@@ -139,7 +139,7 @@ export const Schedules = () => {
         {({ schedules: known }) =>
           known.length === 0 ? (
             <Empty title="Nothing recurs">
-              Make a schedule with <code>holdfast schedule create nightly --cron '0 3 * * *' -t report</code>
+              Create a schedule with <code>holdfast schedule create nightly --cron '0 3 * * *' -t report</code>
             </Empty>
           ) : (
             <Panel flush>

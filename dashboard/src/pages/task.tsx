@@ -1,4 +1,4 @@
-/** One task: what it is, why it is where it is, what it was given and gave, and everything that happened to it. */
+/** One task: its fields, why it is in its state, input and output, and its history. */
 import type { ComponentChildren } from 'preact'
 import { Action, Ago, At, Copy, Head, Panel, Pill } from '../parts/basics.tsx'
 import { Json } from '../parts/json.tsx'
@@ -8,7 +8,7 @@ import { Timeline } from '../parts/timeline.tsx'
 import { useResource } from '../resource.ts'
 import { hrefOf, route, taskHref } from '../route.ts'
 import { refusal } from '../session.ts'
-import type { Task, Why } from '../types.ts'
+import type { ErrorCause, Task, Why } from '../types.ts'
 import { duration } from '../words.ts'
 
 const Fact = ({ name, children }: { readonly name: string; readonly children: ComponentChildren }) => (
@@ -149,19 +149,33 @@ const LastError = ({ task }: { readonly task: Task }) => {
         </span>
       }
     >
-      <p class="bad">
-        <b>{lastError.name}</b>
-        {lastError.message && `: ${lastError.message}`}
-      </p>
-      {lastError.stack && (
-        <details>
-          <summary>Stack</summary>
-          <pre>{lastError.stack}</pre>
-        </details>
-      )}
+      <ErrorText error={lastError} />
     </Panel>
   )
 }
+
+/** An error with its causes below it. */
+const ErrorText = ({ error, before }: { readonly error: ErrorCause; readonly before?: string }) => (
+  <>
+    <p class="bad">
+      {before && `${before} `}
+      <b>{error.name}</b>
+      {error.message && `: ${error.message}`}
+      {error.code && !error.message.includes(error.code) && ` (${error.code})`}
+    </p>
+    {error.detail && <p>{error.detail}</p>}
+    {error.stack && (
+      <details>
+        <summary>Stack</summary>
+        <pre>{error.stack}</pre>
+      </details>
+    )}
+    {error.errors?.map((part, i) => (
+      <ErrorText error={part} before="Part" key={i} />
+    ))}
+    {error.cause && <ErrorText error={error.cause} before="Caused by" />}
+  </>
+)
 
 const WhyLine = ({ task }: { readonly task: Task }) => {
   const { data } = useResource<Why>(`/tasks/${encodeURIComponent(task.id)}/why`, {
@@ -204,7 +218,7 @@ const Whole = ({ task, reload }: { readonly task: Task; readonly reload: () => v
     <WhyLine task={task} />
     {task.cancelRequestedAt && task.status === 'running' && (
       <p class="why">
-        It was asked to stop <Ago at={task.cancelRequestedAt} />; it ends when its handler does.
+        A cancel was requested <Ago at={task.cancelRequestedAt} />; it ends when its handler does.
       </p>
     )}
     <div class="task">
@@ -220,6 +234,9 @@ const Whole = ({ task, reload }: { readonly task: Task; readonly reload: () => v
         <LastError task={task} />
         {task.progress !== null && <Progress value={task.progress} />}
         <Payload title="Input" value={task.input} task={task} />
+        {task.outputError !== null && (
+          <p class="bad">Output error: {task.outputError || 'it could not be stored or did not match its schema'}</p>
+        )}
         {task.status === 'completed' && <Payload title="Output" value={task.output} task={task} />}
       </div>
     </div>
@@ -229,7 +246,7 @@ const Whole = ({ task, reload }: { readonly task: Task; readonly reload: () => v
 export const TaskPage = () => {
   const id = route.value.rest
   const path = `/tasks/${encodeURIComponent(id)}`
-  // Progress is no move: it is not told, it is looked for.
+  // Progress is not a move and is not in the stream, so it is polled.
   const task = useResource<Task>(path, { follow: new Set([id]), every: 2_000 })
   return (
     <>

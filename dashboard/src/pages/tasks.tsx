@@ -1,4 +1,4 @@
-/** Tasks, newest first, a page at a time; filters are in the address, so that a link keeps them. */
+/** Tasks, newest first, by page. Filters are part of the URL, so a link keeps them. */
 import { useSignal } from '@preact/signals'
 import { ApiError, get } from '../api.ts'
 import { queues } from '../live.ts'
@@ -31,7 +31,7 @@ const withFilter = (filters: Filters, name: string, value: string | undefined): 
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** An id opens the task, name=value looks for a tag, anything else is an idempotency key. */
+/** An id opens the task, name=value filters by tag, anything else is an idempotency key. */
 const find = async (text: string, filters: Filters): Promise<void> => {
   if (UUID.test(text)) return go(taskHref(text.toLowerCase()))
   if (/^[^=]+=/.test(text)) return go(withFilter(filters, 'tag', text))
@@ -71,7 +71,7 @@ const Search = ({ filters }: { readonly filters: Filters }) => {
       {failed.value &&
         (failed.value.code === 'TASK_NOT_FOUND' ? (
           <p class="note" role="alert">
-            No task has this key. An id is searched whole, a tag as name=value.
+            No task has this key. Enter a complete id, or a tag as name=value.
           </p>
         ) : (
           <Failure error={failed.value} />
@@ -186,7 +186,7 @@ const Total = ({ filters }: { readonly filters: Filters }) => {
 const None = ({ filters, cursor }: { readonly filters: Filters; readonly cursor: string | null }) =>
   cursor !== null ? (
     <Empty title="None among the newest">
-      <a href={hrefOf('tasks', { ...filters, cursor })}>Look among older tasks</a>
+      <a href={hrefOf('tasks', { ...filters, cursor })}>Search older tasks</a>
     </Empty>
   ) : Object.keys(filters).length === 0 ? (
     <Empty title="No tasks yet">

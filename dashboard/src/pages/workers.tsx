@@ -1,4 +1,4 @@
-/** Who is there to do the work. */
+/** The live workers. */
 import { Ago, Head, Panel } from '../parts/basics.tsx'
 import { Empty, Loaded } from '../parts/states.tsx'
 import { useResource } from '../resource.ts'
@@ -7,7 +7,7 @@ import { now } from '../time.ts'
 import type { WorkerInfo } from '../types.ts'
 import { plural } from '../words.ts'
 
-/** A worker beats every few seconds: one that has not for so long is in trouble, or gone without a word. */
+/** A worker sends a heartbeat every few seconds. After this long without one it is marked. */
 const LATE = 15_000
 
 const Row = ({ worker }: { readonly worker: WorkerInfo }) => {
@@ -32,12 +32,17 @@ const Row = ({ worker }: { readonly worker: WorkerInfo }) => {
       </td>
       <td data-label="Slots" class="number">
         {worker.concurrency}
+        {worker.stuck.count > 0 && (
+          <span class="note bad">
+            {worker.stuck.count} stuck{worker.claiming ? '' : ', not claiming'}
+          </span>
+        )}
       </td>
       <td data-label="Version">{worker.version}</td>
       <td data-label="Started" class="time">
         <Ago at={worker.startedAt} />
       </td>
-      <td data-label="Last beat" class="time">
+      <td data-label="Last heartbeat" class="time">
         <span class={isLate ? 'bad' : 'beat'}>
           <Ago at={worker.beatAt} />
         </span>
@@ -58,8 +63,8 @@ export const Workers = () => {
       <Loaded of={workers}>
         {({ workers: known }) =>
           known.length === 0 ? (
-            <Empty title="No worker is alive">
-              Tasks wait until one comes. Start it with <code>holdfast worker ./handlers.ts</code>
+            <Empty title="No live workers">
+              Tasks wait until a worker starts: <code>holdfast worker ./handlers.ts</code>
             </Empty>
           ) : (
             <Panel flush>
@@ -77,7 +82,7 @@ export const Workers = () => {
                       Started
                     </th>
                     <th scope="col" class="time">
-                      Last beat
+                      Last heartbeat
                     </th>
                   </tr>
                 </thead>

@@ -1,4 +1,4 @@
-/** Every action asks first: one dialog for all of them, in the browser's own modal element. */
+/** Every action asks for confirmation: one dialog for all, in the browser's modal element. */
 import { signal } from '@preact/signals'
 import type { ComponentChildren, FunctionComponent } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
@@ -8,12 +8,12 @@ import { Failure } from './states.tsx'
 export interface Question {
   readonly title: string
   readonly text?: ComponentChildren
-  /** Fields and previews: a component of its own, so that it can change while the dialog is open. */
+  /** Fields and previews, as a component that can change while the dialog is open. */
   readonly Body?: FunctionComponent
-  /** Left out: there is nothing to do but to read. */
+  /** Absent if the dialog only informs. */
   readonly action?: string
   readonly danger?: boolean
-  /** The dialog closes when it resolves, and says what was thrown when it does not. */
+  /** The dialog closes when it resolves, and shows the error when it rejects. */
   readonly run?: () => Promise<unknown>
 }
 
@@ -45,7 +45,7 @@ const answer = async (question: Question): Promise<void> => {
   }
 }
 
-/** A dialog of its own for each question. */
+/** Each question gets a new dialog. */
 export const AskDialog = () => asking.value && <QuestionDialog key={asked} question={asking.value} />
 
 const QuestionDialog = ({ question }: { readonly question: Question }) => {
@@ -59,7 +59,7 @@ const QuestionDialog = ({ question }: { readonly question: Question }) => {
       ref={dialog}
       aria-labelledby="ask-title"
       onClose={() => {
-        // It comes late: the next question may have been asked already.
+        // This event is asynchronous: the next question may already be open.
         if (asking.value === question) asking.value = null
       }}
     >

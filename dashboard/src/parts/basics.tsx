@@ -1,4 +1,4 @@
-/** The small things that every page is made of. */
+/** Small components shared by all pages. */
 import type { ComponentChildren } from 'preact'
 import { now } from '../time.ts'
 import type { View } from '../types.ts'
@@ -11,7 +11,7 @@ export const Pill = ({ view }: { readonly view: View }) => (
   </span>
 )
 
-/** '3 s ago', with the exact instant for who points at it. */
+/** '3 s ago', with the exact instant as a tooltip. */
 export const Ago = ({ at }: { readonly at: string }) => (
   <time dateTime={at} title={at}>
     {relative(Date.parse(at), now.value)}
@@ -24,7 +24,7 @@ export const At = ({ at }: { readonly at: string }) => (
   </time>
 )
 
-/** The end of a UUIDv7 is what tells two apart. */
+/** UUIDv7 ids differ mostly at the end. */
 export const ShortId = ({ id }: { readonly id: string }) => (
   <code class="id" title={id}>
     {id.length > 12 ? `…${id.slice(-8)}` : id}
@@ -38,7 +38,7 @@ export const Copy = ({ text, what }: { readonly text: string; readonly what: str
     onClick={() => {
       navigator.clipboard.writeText(text).then(
         () => toast(`Copied ${what}`),
-        () => toast('The browser does not let this page copy'),
+        () => toast('The browser does not allow this page to copy'),
       )
     }}
   >
@@ -47,11 +47,11 @@ export const Copy = ({ text, what }: { readonly text: string; readonly what: str
 )
 
 interface PanelProps {
-  /** A page that is one table needs none. */
+  /** A page with a single table needs no title. */
   readonly title?: string
   readonly aside?: ComponentChildren
   readonly children: ComponentChildren
-  /** Tables and lists go to the edge. */
+  /** Without padding, for tables and lists. */
   readonly flush?: boolean
   readonly name?: string
 }
@@ -90,11 +90,11 @@ interface ActionProps {
   readonly onClick: () => void
   readonly tone?: 'primary' | 'danger' | 'plain'
   readonly small?: boolean
-  /** For who hears only the button: which one of many. */
+  /** For screen readers: the object of the button. */
   readonly of?: string
 }
 
-/** A button that says why it cannot be pressed. */
+/** A button that says why it is disabled. */
 export const Action = ({ label, refused, onClick, tone = 'plain', small = false, of }: ActionProps) => (
   <button
     type="button"

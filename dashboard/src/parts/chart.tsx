@@ -1,4 +1,4 @@
-/** A line chart over the last minutes. uPlot draws it; the legend is ours, and shows the values at the pointer or of now. */
+/** A line chart of the last minutes, drawn by uPlot. The legend is our own and shows the values at the pointer, or the latest. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import uPlot from 'uplot'
 import { isDark } from '../theme.ts'
@@ -29,7 +29,7 @@ const HEIGHT = 148
 const LONGEST = 300
 const SHORTEST = 60
 
-/** A canvas knows no custom properties: asked of an element that wears the colour. */
+/** A canvas does not resolve custom properties, so the colour is read from an element that has it. */
 const colourOf = (element: HTMLElement, name: string): string => {
   element.style.color = `var(--${name})`
   const { color } = getComputedStyle(element)
@@ -51,7 +51,7 @@ const optionsOf = (
   return {
     width: Math.max(200, element.clientWidth),
     height: HEIGHT,
-    // Room for half of the last time.
+    // Room for half of the last label.
     padding: [8, 24, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
@@ -127,12 +127,12 @@ export const Chart = (props: ChartProps) => {
   })
 
   const index = pointed ?? times.length - 1
-  const told = lines.map((line, i) => ({ ...line, value: values[i]?.[index] ?? null }))
+  const shown = lines.map((line, i) => ({ ...line, value: values[i]?.[index] ?? null }))
   return (
     <figure class="chart">
       <figcaption>
         <span class="name">{label}</span>
-        {told.map(({ label: name, colour, value, dashed }) => (
+        {shown.map(({ label: name, colour, value, dashed }) => (
           <span class={`key${dashed ? ' dashed' : ''}`} data-colour={colour} key={name}>
             {name} <b>{value === null ? '–' : format(value)}</b>
           </span>

@@ -1,4 +1,4 @@
-/** Line icons, 16 by 16. Each stands beside words that say the same, so none is read aloud. */
+/** Line icons, 16 by 16. Each is next to a text label, so screen readers skip it. */
 import type { ComponentChildren } from 'preact'
 
 const Icon = ({ children }: { readonly children: ComponentChildren }) => (
@@ -76,7 +76,7 @@ export const ICONS = {
   ),
 } as const
 
-/** A kelp's holdfast: what keeps it where it is. */
+/** A holdfast: the organ that anchors kelp. */
 export const Mark = () => (
   <svg class="mark" viewBox="0 0 32 32" aria-hidden="true">
     <rect width="32" height="32" rx="8" />

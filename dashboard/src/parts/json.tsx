@@ -1,7 +1,7 @@
-/** A JSON value, laid out and coloured. Every piece is a text node: nothing in it can become markup. */
+/** A JSON value, formatted and coloured. Every piece is a text node, so nothing can become markup. */
 import type { ComponentChildren } from 'preact'
 
-/** Beyond this much text a browser is slow: the rest is for Copy. */
+/** Browsers are slow beyond this length. Copy has the whole text. */
 const MOST = 60_000
 
 const PIECES = /"(?:[^"\\]|\\.)*"(\s*:)?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\b(?:true|false|null)\b/g
@@ -31,7 +31,9 @@ export const Json = ({ value }: { readonly value: unknown }) => {
   return (
     <>
       <pre class="json">{coloured(text.slice(0, MOST))}</pre>
-      {text.length > MOST && <p class="note">Cut: it is {text.length.toLocaleString('en')} characters long.</p>}
+      {text.length > MOST && (
+        <p class="note">Truncated: the value has {text.length.toLocaleString('en')} characters.</p>
+      )}
     </>
   )
 }

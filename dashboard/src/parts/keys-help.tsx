@@ -1,4 +1,4 @@
-/** Which keys there are. */
+/** The list of keys. */
 const KEYS: readonly (readonly [keys: readonly string[], what: string])[] = [
   [['g', 'o'], 'Overview'],
   [['g', 'q'], 'Queues'],
@@ -9,7 +9,7 @@ const KEYS: readonly (readonly [keys: readonly string[], what: string])[] = [
   [['/'], 'Search tasks'],
   [['n'], 'Submit a task'],
   [['j'], 'Next row'],
-  [['k'], 'Row before'],
+  [['k'], 'Previous row'],
   [['Enter'], 'Open the row'],
   [['l'], 'System, light, dark'],
   [['Esc'], 'Close a dialog'],

@@ -1,4 +1,4 @@
-/** Nothing yet, nothing at all, or something wrong: said plainly. */
+/** Loading, empty and error states. */
 import type { ComponentChildren } from 'preact'
 import type { ApiError } from '../api.ts'
 import type { Resource } from '../resource.ts'
@@ -38,7 +38,7 @@ interface LoadedProps<T> {
   readonly children: (data: T) => ComponentChildren
 }
 
-/** What was read stays on the page when a later reading fails; the failure is said above it. */
+/** Data stays on the page when a later read fails; the error is shown above it. */
 export const Loaded = <T,>({ of: { data, error, reload }, children }: LoadedProps<T>) => (
   <>
     {error && <Failure error={error} onRetry={reload} />}

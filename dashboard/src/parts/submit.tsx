@@ -1,4 +1,4 @@
-/** The dialog that puts a task in. */
+/** The dialog that submits a task. */
 import { signal } from '@preact/signals'
 import { post } from '../api.ts'
 import { queues } from '../live.ts'
@@ -85,7 +85,7 @@ const tagsOf = (text: string): Record<string, string> =>
   Object.fromEntries(
     text.split(',').map((one) => {
       const at = one.indexOf('=')
-      if (at < 1) throw new Error('A tag is name=value')
+      if (at < 1) throw new Error('A tag must be name=value')
       return [one.slice(0, at).trim(), one.slice(at + 1).trim()]
     }),
   )

@@ -1,4 +1,4 @@
-/** What can be done with a task, by its status. Each asks first. */
+/** The actions on a task, by its status. Each asks for confirmation. */
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { part, post, remove } from '../api.ts'
@@ -42,7 +42,7 @@ const cancel: Asks = (task, reload) => {
     text: (
       <p>
         {isRunning
-          ? 'Its handler is asked to stop. If it completes all the same, the task is completed.'
+          ? 'Its handler is asked to stop. If it completes anyway, the task is completed.'
           : 'It will not run. It can be retried later.'}
       </p>
     ),
@@ -61,7 +61,7 @@ const replay: Asks = (task, reload) => {
   const asNew = signal(false)
   ask({
     title: 'Replay this task?',
-    text: <p>It runs again with all its retries, and without its old expiry.</p>,
+    text: <p>It runs again with a new retry budget and without its old expiry.</p>,
     Body: () => <Check label="As a new task with a new id; this one is archived" value={asNew} />,
     action: 'Replay',
     run: async () => {
@@ -75,8 +75,8 @@ const replay: Asks = (task, reload) => {
 
 const discard: Asks = (task) =>
   ask({
-    title: 'Delete this task for good?',
-    text: <p>The task, its history and its idempotency key are gone. Nothing brings them back.</p>,
+    title: 'Permanently delete this task?',
+    text: <p>This removes the task, its history and its idempotency key. It cannot be undone.</p>,
     action: 'Delete',
     danger: true,
     run: async () => {
@@ -96,21 +96,27 @@ const again: Asks = ({ type, queue, input, encoding, payloads }) =>
 const retry = asksFor(
   'retry',
   'Retry this task?',
-  'It becomes due at once. From the dead letters this uses up one of its retries.',
+  'It becomes due at once. A failed task uses one of its remaining retries.',
   'Retry',
   'It will run again',
 )
 const takeAway = asksFor(
   'retry',
-  'Take it away from its worker?',
-  'The worker loses the lease and its result is refused; the task becomes due at once and uses up a retry.',
+  'Revoke its lease?',
+  'The worker loses the lease and its result is refused. The task becomes due at once and uses a retry.',
   'Retry elsewhere',
-  'The lease was taken away',
+  'The lease was revoked',
   true,
 )
 const archive = asksFor('archive', 'Archive this task?', 'It is hidden from default lists.', 'Archive', 'Archived')
-const unarchive = asksFor('unarchive', 'Bring it back?', 'It is as it was before.', 'Unarchive', 'Unarchived')
-const expire = asksFor('expire', 'Let it expire now?', 'It will never run.', 'Expire', 'Expired', true)
+const unarchive = asksFor(
+  'unarchive',
+  'Unarchive this task?',
+  'It returns to its previous status.',
+  'Unarchive',
+  'Unarchived',
+)
+const expire = asksFor('expire', 'Expire this task now?', 'It will never run.', 'Expire', 'Expired', true)
 
 export const actionsOf = (task: Task, reload: () => void): readonly TaskAction[] => {
   const offer = (label: string, asks: Asks, tone: TaskAction['tone'] = 'plain'): TaskAction => ({

@@ -1,16 +1,16 @@
-/** A task's life, drawn from its history: a strip of its stretches, and every move below it. */
+/** A task's timeline, drawn from its history: a strip of periods, and every move below it. */
 
 import { attemptsOf, type Span, spansOf } from '../spans.ts'
 import { now, storeTime } from '../time.ts'
 import type { Entry, Task } from '../types.ts'
 import { dayOf, duration, happened, relative, timeOfDay } from '../words.ts'
 
-/** More would be thinner than a hair. */
+/** More periods would be too thin to see. */
 const MOST_SPANS = 36
 
 const lengthOf = ({ from, to }: Span): number => Math.max(0, (to ?? now.value) - from)
 
-/** A run of 20 ms beside a sleep of two hours: both are to be seen, so widths grow as the logarithm. */
+/** Widths grow with the logarithm, so that a run of 20 ms is visible next to a sleep of two hours. */
 const widthOf = (span: Span): number => 1 + Math.log10(1 + lengthOf(span) / 20)
 
 const endOf = ({ kind, to, ending }: Span): string => {
@@ -33,7 +33,7 @@ const titleOf = (span: Span): string => {
   const length = duration(lengthOf(span))
   if (kind === 'running')
     return `Attempt ${attempt ?? '?'} by ${by}: ${length}, ${ending ? happened(ending).toLowerCase() : 'still running'}`
-  if (kind === 'delayed') return `${after?.move === 'submit' ? 'Delayed' : 'Waits for its time'}: ${length}`
+  if (kind === 'delayed') return `${after?.move === 'submit' ? 'Delayed' : 'Waiting until it is due'}: ${length}`
   return `Ready and waiting for a worker: ${length}${to === null ? ' so far' : ''}`
 }
 
@@ -48,7 +48,7 @@ const Strip = ({ task }: { readonly task: Task }) => {
   if (spans.length === 0) return null
   return (
     <>
-      <ol class="strip" aria-label="Stretches of its life">
+      <ol class="strip" aria-label="Periods of the task">
         {spans.map((span) => (
           <li
             key={`${span.kind}${span.from}`}
@@ -62,8 +62,8 @@ const Strip = ({ task }: { readonly task: Task }) => {
         ))}
       </ol>
       <p class="note">
-        {all.length > spans.length && `The last ${spans.length} of ${all.length} stretches. `}
-        Widths are logarithmic: a short run stays visible beside a long sleep.
+        {all.length > spans.length && `The last ${spans.length} of ${all.length} periods. `}
+        Widths are logarithmic: a short run stays visible next to a long sleep.
       </p>
     </>
   )
@@ -113,7 +113,7 @@ export const Timeline = ({ task }: { readonly task: Task }) => {
           return (
             <li key={entry.n} data-to={entry.to} data-move={entry.move}>
               {dropped > 0 && (
-                <p class="dropped">{dropped} moves in between were dropped: the first and the last 99 are kept</p>
+                <p class="dropped">{dropped} moves in between were dropped: the first move and the last 99 are kept</p>
               )}
               <div class="what">
                 <p>

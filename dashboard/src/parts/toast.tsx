@@ -1,4 +1,4 @@
-/** A word about what was just done, gone after a while. */
+/** A short message about the last action, which disappears after a while. */
 import { signal } from '@preact/signals'
 
 const LASTS = 5_000

@@ -1,10 +1,10 @@
-/** What requests to S3 cost: counted as they leave, priced as AWS lists them. */
+/** The cost of requests to S3: counted when sent, at AWS's list prices. */
 import type { ConnectOptions } from '../../index.ts'
 
 type CountRequest = NonNullable<NonNullable<ConnectOptions['s3']>['onRequest']>
 type Kind = Parameters<CountRequest>[0]
 
-/** US dollars for a million; a delete costs nothing. S3 Standard in us-east-1. */
+/** US dollars per million; a delete is free. S3 Standard in us-east-1. */
 export const PRICES: Requests = { PUT: 5, GET: 0.4, LIST: 5, DELETE: 0 }
 
 export type Requests = Readonly<Record<Kind, number>>
@@ -26,7 +26,7 @@ export class Meter {
     this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + 1)
   }
 
-  /** Of so many tasks: what was counted since it was last asked. */
+  /** The requests per task since the last call, for this many tasks. */
   take(tasks: number): Cost {
     const counts = this.#counts
     this.#counts = new Map()
@@ -40,4 +40,4 @@ export class Meter {
 export const costText = ({ requestsPerTask, dollarsPerMillionTasks }: Cost): string =>
   `${KINDS.map((kind) => `${requestsPerTask[kind].toFixed(2)} ${kind}`).join(', ')}: $${dollarsPerMillionTasks.toFixed(2)} a million`
 
-export const PRICES_TEXT = `at AWS's list prices: $${PRICES.PUT} for a million PUT or LIST, $${PRICES.GET.toFixed(2)} for a million GET, DELETE free`
+export const PRICES_TEXT = `at AWS's list prices: $${PRICES.PUT} per million PUT or LIST, $${PRICES.GET.toFixed(2)} per million GET, DELETE free`

@@ -1,9 +1,9 @@
-/** Tasks through a queue of its own: a batch beside a worker that runs them, then one after the other. */
+/** Runs tasks through a temporary queue: a batch while a worker runs, then one after another. */
 import { type Client, HoldfastError, isHoldfastError, type Worker } from '../../index.ts'
 import type { Cost, Meter } from './cost.ts'
 
 export interface Wanted {
-  /** Nobody else's: it is removed with everything in it. */
+  /** Used by this benchmark only: it is removed with everything in it. */
   readonly queue: string
   readonly tasks: number
   readonly concurrency: number
@@ -18,17 +18,17 @@ export interface Measured {
   readonly submittedPerSecond: number
   /** From the first submit to the last completion. */
   readonly completedPerSecond: number
-  /** In milliseconds, of tasks that are submitted one after the other to a worker that waits. */
+  /** In milliseconds, for tasks submitted one after another to an idle worker. */
   readonly submitToStart: { readonly tasks: number; readonly p50: number; readonly p99: number }
   readonly cost?: { readonly batch: Cost; readonly alone: Cost }
 }
 
 const TYPE = 'bench'
-/** One after the other: enough for a 99th percentile that means something. */
+/** Submitted one after another: enough for a meaningful 99th percentile. */
 const ALONE = 100
 const REMOVERS = 50
 
-/** Whatever happens, what it has made is gone when this ends. */
+/** Always removes what it created. */
 export const measure = async (client: Client, wanted: Wanted): Promise<Measured> => {
   const bench = new Bench(client, wanted)
   try {
@@ -37,7 +37,12 @@ export const measure = async (client: Client, wanted: Wanted): Promise<Measured>
     await bench.remove().catch((error: unknown) => {
       if (!isHoldfastError(error)) throw error
       const { code, message, details } = error
-      throw new HoldfastError(code, `${message}. What could not be removed is in queue ${wanted.queue}`, details, error)
+      throw new HoldfastError(
+        code,
+        `${message}. Some tasks could not be removed from queue ${wanted.queue}`,
+        details,
+        error,
+      )
     })
   }
 }
@@ -58,12 +63,12 @@ class Bench {
     this.#client = client
     this.#wanted = wanted
     this.#interrupted = new Promise((_, reject) => {
-      const stop = (): void => reject(new HoldfastError('ABORTED', 'interrupted: what was measured so far is not told'))
+      const stop = (): void => reject(new HoldfastError('ABORTED', 'interrupted: there is no result'))
       signal.addEventListener('abort', stop, { once: true })
       if (signal.aborted) stop()
     })
     this.#interrupted.catch(() => {})
-    const onTaskEnd = (_: unknown, error: HoldfastError | null): void => {
+    const onTaskEnd = (_: unknown, error: Error | null): void => {
       if (error === null && --this.#left === 0) this.#ended.resolve()
     }
     this.#worker = client.worker({ queues: [queue], concurrency, hooks: { onTaskEnd } }).handle(TYPE, async () => {
@@ -74,7 +79,7 @@ class Bench {
   async run(): Promise<Measured> {
     const { tasks, concurrency, meter } = this.#wanted
     this.#worker.start()
-    // What is done once in a process is not a task's: the worker registers, the queue is made known.
+    // One-time costs of a process are not part of a task: the worker registers, the queue is created.
     await this.#alone()
     meter?.take(1)
     const { submitted, completed } = await this.#batch()
@@ -94,7 +99,7 @@ class Bench {
     }
   }
 
-  /** How long it took until all were submitted, and until all were completed, in seconds. */
+  /** Seconds until all were submitted, and until all were completed. */
   async #batch(): Promise<{ readonly submitted: number; readonly completed: number }> {
     const { queue, tasks } = this.#wanted
     const ended = this.#expect(tasks)
@@ -108,7 +113,7 @@ class Bench {
     return { submitted, completed: (performance.now() - begun) / 1_000 }
   }
 
-  /** One task, through to its end: how long it waited for its start, in milliseconds. */
+  /** Runs one task to its end and returns how long it waited for its start, in milliseconds. */
   async #alone(): Promise<number> {
     const ended = this.#expect(1)
     const begun = performance.now()
@@ -132,7 +137,7 @@ class Bench {
     for (const id of ids) this.#ids.add(id)
   }
 
-  /** By their ids, which costs no walk over what others have there. */
+  /** By id, which does not scan other tasks. */
   async remove(): Promise<void> {
     await this.#worker.stop()
     const ids = this.#ids.values()
@@ -155,6 +160,6 @@ class Bench {
   }
 }
 
-/** Of tasks that may have been stored although nobody could say so. */
+/** The ids of tasks that may have been stored although the call failed. */
 const idsIn = (error: unknown): readonly string[] =>
   isHoldfastError(error) && Array.isArray(error.details['ids']) ? (error.details['ids'] as string[]) : []

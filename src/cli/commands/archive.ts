@@ -1,9 +1,10 @@
-/** `holdfast archive ID…`: ended tasks are hidden from default lists. */
-import { eachTask } from '../each-task.ts'
-import type { GlobalOptions } from '../session.ts'
+/** `holdfast archive ID…`: hides ended tasks from default lists. */
+
+import type { GlobalOptions } from '../program/session.ts'
+import { eachTask } from './shared/each-task.ts'
 
 export const run = (ids: readonly string[], options: GlobalOptions): Promise<number> =>
   eachTask(ids, options, {
     move: (client, id) => client.archive(id),
-    told: ({ status, archivedFrom }) => `${status} (was ${archivedFrom})`,
+    describe: ({ status, archivedFrom }) => `${status} (was ${archivedFrom})`,
   })

@@ -1,13 +1,13 @@
-/** `holdfast bench`: how fast the store of this address is from here, and what a task costs where requests have a price. */
+/** `holdfast bench`: measures how fast the store is from this machine, and what a task costs where requests have a price. */
 import { randomUUID } from 'node:crypto'
 import { HoldfastError } from '../../index.ts'
 import { costText, Meter, PRICES, PRICES_TEXT } from '../bench/cost.ts'
 import { type Measured, measure } from '../bench/measure.ts'
-import { addressOf } from '../config.ts'
-import { EXIT } from '../exit-codes.ts'
-import { integer } from '../input.ts'
-import { out, outJson, paint } from '../render.ts'
-import { type GlobalOptions, openClient } from '../session.ts'
+import { EXIT } from '../output/exit-codes.ts'
+import { out, outJson, paint } from '../output/render.ts'
+import { addressOf } from '../program/config.ts'
+import { integer } from '../program/input.ts'
+import { type GlobalOptions, openClient } from '../program/session.ts'
 
 interface Options extends GlobalOptions {
   readonly tasks?: string
@@ -49,19 +49,19 @@ const within = (text: string, name: string, most: number): number => {
 const meterFor = async (options: GlobalOptions): Promise<Meter> => {
   const { value } = await addressOf(options)
   if (/^s3:/i.test(value)) return new Meter()
-  throw refused('--cost', '--cost is for S3, which charges for requests: no other store has a price for a task')
+  throw refused('--cost', '--cost is only for S3, which charges for requests')
 }
 
 const lines = (address: string, { tasks, concurrency, cost, ...measured }: Measured): string[] => {
   const { submittedPerSecond, completedPerSecond, submitToStart } = measured
   const number = (value: number): string => paint('bold', value.toLocaleString('en-US'))
   return [
-    `${tasks.toLocaleString('en-US')} tasks on ${address}, ${concurrency} at a time, in a queue of their own that is gone again`,
+    `${tasks.toLocaleString('en-US')} tasks on ${address}, ${concurrency} at a time, in a temporary queue that has been removed`,
     `submitted  ${number(submittedPerSecond)} tasks/s in a batch`,
     `completed  ${number(completedPerSecond)} tasks/s from the first submit to the last completion`,
-    `started    ${number(submitToStart.p50)} ms after submit (p99 ${number(submitToStart.p99)} ms), one after the other`,
+    `started    ${number(submitToStart.p50)} ms after submit (p99 ${number(submitToStart.p99)} ms), one after another`,
     ...(cost === undefined
       ? []
-      : [`a task of a batch   ${costText(cost.batch)}`, `a task by itself    ${costText(cost.alone)}`, PRICES_TEXT]),
+      : [`a task in a batch   ${costText(cost.batch)}`, `a single task       ${costText(cost.alone)}`, PRICES_TEXT]),
   ]
 }

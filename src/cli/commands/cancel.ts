@@ -1,5 +1,9 @@
-/** `holdfast cancel`: pending tasks are cancelled, running ones asked to stop; by id, or all that match. */
+/** `holdfast cancel`: cancels pending tasks and asks running ones to stop; by id, or all that match. */
 import type { Task } from '../../index.ts'
+import { errorFacts } from '../output/errors.ts'
+import { EXIT, EXIT_CODES } from '../output/exit-codes.ts'
+import { err, out, outJson, printable } from '../output/render.ts'
+import { withClient } from '../program/session.ts'
 import {
   agreed,
   type BulkOptions,
@@ -9,12 +13,8 @@ import {
   tasks,
   withoutHistory,
   withProgress,
-} from '../bulk.ts'
-import { eachTask } from '../each-task.ts'
-import { errorFacts } from '../errors.ts'
-import { EXIT, EXIT_CODES } from '../exit-codes.ts'
-import { err, out, outJson, printable } from '../render.ts'
-import { withClient } from '../session.ts'
+} from './shared/bulk.ts'
+import { eachTask } from './shared/each-task.ts'
 
 interface Options extends BulkOptions {
   readonly reason?: string
@@ -24,7 +24,7 @@ export const run = async (ids: readonly string[], options: Options): Promise<num
   const filter = filterOf(options)
   mustChoose(ids, Object.keys(filter).length > 0, '--type, --queue or --tag')
   const reason = options.reason === undefined ? {} : { reason: options.reason }
-  if (ids.length > 0) return eachTask(ids, options, { move: (client, id) => client.cancel(id, reason), told })
+  if (ids.length > 0) return eachTask(ids, options, { move: (client, id) => client.cancel(id, reason), describe })
   return withClient(options, { create: false }, async (client) => {
     const query = { ...filter, status: ['pending', 'running'] }
     const [{ count, capped }, page] = await Promise.all([client.count(query), client.list({ ...query, limit: 10 })])
@@ -54,5 +54,5 @@ export const run = async (ids: readonly string[], options: Options): Promise<num
   })
 }
 
-const told = ({ status, lease }: Task): string =>
+const describe = ({ status, lease }: Task): string =>
   status === 'running' ? `asked to stop (running on ${printable(lease!.workerId)})` : status

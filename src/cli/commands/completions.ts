@@ -1,7 +1,7 @@
-/** `holdfast completions SHELL`: a script that makes the shell ask us what could come next. */
+/** `holdfast completions SHELL`: prints a script with which the shell completes holdfast commands. */
 import { script } from '@bomb.sh/tab'
 import { HoldfastError } from '../../index.ts'
-import { EXIT } from '../exit-codes.ts'
+import { EXIT } from '../output/exit-codes.ts'
 
 const SHELLS: readonly string[] = ['bash', 'zsh', 'fish', 'powershell']
 

@@ -1,8 +1,9 @@
-/** `holdfast config show`: every setting, its value, and who said so. */
-import { addressOf, configFile } from '../config.ts'
-import { EXIT } from '../exit-codes.ts'
-import { out, outJson, paint, printable } from '../render.ts'
-import type { GlobalOptions } from '../session.ts'
+/** `holdfast config show`: every setting, its value and its source. */
+
+import { EXIT } from '../output/exit-codes.ts'
+import { out, outJson, paint, printable } from '../output/render.ts'
+import { addressOf, configFile } from '../program/config.ts'
+import type { GlobalOptions } from '../program/session.ts'
 
 export const run = async (_: readonly string[], options: GlobalOptions): Promise<number> => {
   const { value, from } = await addressOf(options)
@@ -16,7 +17,7 @@ export const run = async (_: readonly string[], options: GlobalOptions): Promise
   return EXIT.ok
 }
 
-/** Passwords stay where they are. */
+/** Hides passwords. */
 const withoutSecrets = (address: string): string =>
   address
     .replace(/(:\/\/[^/?#@:]*):[^/?#@]*@/, '$1:***@')

@@ -1,13 +1,14 @@
-/** `holdfast dead`: the dead letters, one by one or by what they died of. */
-import type { Client, DeadGroup, Instant, Task } from '../../index.ts'
-import { type BulkOptions, filterOf, withoutHistory } from '../bulk.ts'
-import { EXIT } from '../exit-codes.ts'
-import { integer } from '../input.ts'
-import { type Column, err, instant, out, outJson, printable, relative, shorten, table } from '../render.ts'
-import { withClient } from '../session.ts'
+/** `holdfast dead`: lists dead letters, one by one or grouped by error. */
+import { type Client, type DeadGroup, errorLine, type Instant, type Task } from '../../index.ts'
+import { EXIT } from '../output/exit-codes.ts'
+import { type Column, err, fitted, instant, out, outJson, printable, relative, table } from '../output/render.ts'
+import { integer } from '../program/input.ts'
+import { withClient } from '../program/session.ts'
+import { type BulkOptions, filterOf, withoutHistory } from './shared/bulk.ts'
 
 interface Options extends BulkOptions {
   readonly groups?: boolean
+  readonly group?: string
   readonly limit?: string
   readonly cursor?: string
   readonly oldest?: boolean
@@ -24,12 +25,14 @@ const letters = async (client: Client, options: Options, now: Instant): Promise<
   const { cursor, limit, oldest } = options
   const page = await client.deadLetters.list({
     ...filterOf(options),
+    ...(options.group === undefined ? null : { group: options.group }),
     ...(cursor === undefined ? null : { cursor }),
     ...(limit === undefined ? null : { limit: integer(limit) }),
     order: oldest ? 'oldest' : 'newest',
   })
   if (options.json) outJson({ tasks: page.tasks.map(withoutHistory), cursor: page.cursor })
-  else if (page.tasks.length === 0) err('no dead letters')
+  else if (page.tasks.length === 0)
+    err(options.group === undefined ? 'no dead letters' : 'no dead letters of this group')
   else {
     out(table(letterColumns(now), page.tasks).trimEnd())
     if (page.cursor !== null) err(`more: --cursor ${page.cursor}`)
@@ -41,7 +44,7 @@ const groups = async (client: Client, options: Options, now: Instant): Promise<v
   if (options.json) outJson({ ...found, groups: found.groups.map(shownGroup) })
   else if (found.groups.length === 0) err('no dead letters')
   else out(table(groupColumns(now), found.groups).trimEnd())
-  if (found.capped && !options.json) err(`only the oldest ${found.scanned} dead letters were looked at`)
+  if (found.capped && !options.json) err(`only the newest ${found.scanned} dead letters were read`)
 }
 
 const shownGroup = ({ sample, firstSeenAt, lastSeenAt, ...group }: DeadGroup): Record<string, unknown> => ({
@@ -53,11 +56,15 @@ const shownGroup = ({ sample, firstSeenAt, lastSeenAt, ...group }: DeadGroup): R
 
 const letterColumns = (now: Instant): Column<Task>[] => [
   { title: 'ID', cell: ({ id }) => id },
-  { title: 'TYPE', cell: ({ type }) => shorten(type, 40) },
-  { title: 'QUEUE', cell: ({ queue }) => shorten(queue, 24) },
+  { title: 'TYPE', cell: ({ type }) => fitted(type, 40) },
+  { title: 'QUEUE', cell: ({ queue }) => fitted(queue, 24) },
   { title: 'ATTEMPTS', cell: ({ attempts }) => String(attempts), align: 'right' },
   { title: 'DIED', cell: ({ completedAt }) => (completedAt === null ? '' : relative(completedAt, now)) },
-  { title: 'ERROR', cell: ({ lastError }) => told(lastError?.name, lastError?.message), style: () => 'dim' },
+  {
+    title: 'ERROR',
+    cell: ({ lastError }) => (lastError === null ? '' : fitted(printable(errorLine(lastError)), 60)),
+    style: () => 'dim',
+  },
 ]
 
 const groupColumns = (now: Instant): Column<DeadGroup>[] => [
@@ -65,8 +72,10 @@ const groupColumns = (now: Instant): Column<DeadGroup>[] => [
   { title: 'COUNT', cell: ({ count }) => String(count), align: 'right' },
   { title: 'FIRST', cell: ({ firstSeenAt }) => instant(firstSeenAt) },
   { title: 'LAST', cell: ({ lastSeenAt }) => relative(lastSeenAt, now) },
-  { title: 'TYPES', cell: ({ types }) => shorten(types.join(','), 40) },
-  { title: 'ERROR', cell: ({ name, pattern }) => told(name, pattern), style: () => 'dim' },
+  { title: 'TYPES', cell: ({ types }) => fitted(types.join(','), 40) },
+  {
+    title: 'ERROR',
+    cell: ({ name, pattern }) => fitted(printable(pattern === '' ? name : `${name}: ${pattern}`), 60),
+    style: () => 'dim',
+  },
 ]
-
-const told = (name = 'Error', message = ''): string => shorten(printable(`${name}: ${message}`), 60)

@@ -1,6 +1,7 @@
-/** `holdfast delete ID…`: ended tasks and their idempotency keys are gone. */
-import { eachTask } from '../each-task.ts'
-import type { GlobalOptions } from '../session.ts'
+/** `holdfast delete ID…`: removes ended tasks and their idempotency keys. */
+
+import type { GlobalOptions } from '../program/session.ts'
+import { eachTask } from './shared/each-task.ts'
 
 export const run = (ids: readonly string[], options: GlobalOptions): Promise<number> =>
   eachTask(ids, options, {
@@ -9,5 +10,5 @@ export const run = (ids: readonly string[], options: GlobalOptions): Promise<num
       await client.delete(id)
       return task
     },
-    told: ({ status }) => `deleted (was ${status})`,
+    describe: ({ status }) => `deleted (was ${status})`,
   })

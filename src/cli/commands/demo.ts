@@ -1,4 +1,4 @@
-/** `holdfast demo`: a store of its own, a show, a summary. Exit code 0 only if every task is accounted for. */
+/** `holdfast demo`: creates a store, runs the demo, prints a summary. Exit code 0 only if every task is accounted for. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,9 +8,9 @@ import { hasEnded, introduction, scene, seconds } from '../demo/scene.ts'
 import { openScreen, type Screen, textOf } from '../demo/screen.ts'
 import { type Audience, type Ending, show } from '../demo/show.ts'
 import { summaryText } from '../demo/summary.ts'
-import { EXIT } from '../exit-codes.ts'
-import { err, out, outJson, paint } from '../render.ts'
-import { type GlobalOptions, refuseMemory } from '../session.ts'
+import { EXIT } from '../output/exit-codes.ts'
+import { err, out, outJson, paint } from '../output/render.ts'
+import { type GlobalOptions, refuseMemory } from '../program/session.ts'
 
 interface Options extends GlobalOptions {
   readonly keep?: boolean
@@ -22,22 +22,24 @@ export const run = async (_: readonly string[], options: Options): Promise<numbe
     return perform(options.url, options)
   }
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-demo-'))
-  // At the exit, so that it is gone however the show ends: also when whoever read the pipe has left.
+  // On exit, so that it is removed however the demo ends, including a closed pipe.
   if (!options.keep) process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   return perform(`sqlite:${join(folder, 'demo.db')}`, options)
 }
 
-const perform = async (address: string, options: Options): Promise<number> => {
+const perform = async (url: string, options: Options): Promise<number> => {
   const interrupt = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => interrupt.abort())
-  const client = await connect(address, { create: true, name: 'demo', logger: silentLogger })
+  const client = await connect(url, { create: true, name: 'demo', logger: silentLogger })
   try {
-    // A queue of its own, so that the sums hold in a store that others use too.
+    // A separate queue, so that the sums hold in a store that others use too.
     const queue = `demo-${(await client.now()).toString(36)}`
     const { audience, close } = options.json ? silence() : process.stdout.isTTY ? terminal() : log()
-    const ending = await show(client, queue, audience, interrupt.signal).finally(close)
+    const ending = await show(client, url, queue, audience, interrupt.signal).finally(close)
     if (interrupt.signal.aborted) return EXIT.interrupted
-    return conclude(ending, queue, client.address, options)
+    // The part before an @ may be a secret.
+    const address = /^s3:/i.test(url) && !url.includes('@') ? url : client.address
+    return conclude(ending, queue, address, options)
   } finally {
     await client.close()
   }
@@ -50,7 +52,7 @@ const conclude = (ending: Ending, queue: string, address: string, options: Optio
   if (options.json) outJson({ ...sums, killed, killedAt, elapsed, queue, address: isKept ? address : null })
   else {
     out(`\n${summaryText(sums, ending)}`)
-    if (isKept) out(paint('dim', `\nThe store is kept: holdfast list --url ${address} --queue ${queue}`))
+    if (isKept) out(paint('dim', `\nThe store is kept: holdfast list --url '${address}' --queue ${queue}`))
   }
   if (sums.isComplete) return EXIT.ok
   if (complaints !== '') err(complaints)
@@ -64,7 +66,7 @@ interface Seat {
 
 const silence = (): Seat => ({ audience: { see: () => {}, hear: () => {} }, close: () => {} })
 
-/** Redrawn in place; in the end the picture gives way to the summary. */
+/** Redrawn in place; the summary follows the last picture. */
 const terminal = (): Seat => {
   let screen: Screen | null = null
   return {
@@ -79,15 +81,15 @@ const terminal = (): Seat => {
   }
 }
 
-/** Piped: the plot, and once a second how far it is. */
+/** For a pipe: the main events, and the progress once a second. */
 const log = (): Seat => {
-  let told = Number.NEGATIVE_INFINITY
+  let printedAt = Number.NEGATIVE_INFINITY
   for (const line of introduction()) out(textOf(line))
   return {
     audience: {
       see: ({ elapsed, tasks }) => {
-        if (elapsed - told < 1_000) return
-        told = elapsed
+        if (elapsed - printedAt < 1_000) return
+        printedAt = elapsed
         out(` ${seconds(elapsed).padStart(6)}  ${tasks.filter(hasEnded).length} of ${tasks.length} tasks ended`)
       },
       hear: (line, isMain) => {

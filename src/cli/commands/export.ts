@@ -1,13 +1,13 @@
-/** `holdfast export`: everything as lines of JSON, to standard output or to a file that is whole or not there. */
+/** `holdfast export`: writes everything as lines of JSON, to standard output or to a file that is complete or absent. */
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import { finished } from 'node:stream/promises'
 import { HoldfastError, parseView, type TaskQuery, VIEWS } from '../../index.ts'
-import { type BulkOptions, filterOf, progressBar, tasks } from '../bulk.ts'
-import { EXIT } from '../exit-codes.ts'
-import { err, out, outJson } from '../render.ts'
-import { withClient } from '../session.ts'
+import { EXIT } from '../output/exit-codes.ts'
+import { err, out, outJson } from '../output/render.ts'
+import { withClient } from '../program/session.ts'
+import { type BulkOptions, filterOf, progressBar, tasks } from './shared/bulk.ts'
 
 interface Options extends BulkOptions {
   readonly output?: string
@@ -22,12 +22,12 @@ export const run = async (_: readonly string[], options: Options): Promise<numbe
   return withClient(options, { create: false }, async (client) => {
     const { output, json = false } = options
     const { count } = await client.count({ status: EVERY_STATUS, ...query }, { cap: 1_000_000_000 })
-    // Where the lines themselves go to a terminal, a bar would stand in the middle of them.
+    // If the lines go to a terminal, a progress bar would appear in the middle of them.
     const bar = output !== undefined || !process.stdout.isTTY ? progressBar(count) : progressBar(0)
-    const told = { done: 0, end: {} as Record<string, number> }
+    const counted = { done: 0, end: {} as Record<string, number> }
     const lines = seen(client.export(query), (line) => {
-      if (line.startsWith('{"task"') && ++told.done % 500 === 0) bar.at(told.done)
-      if (line.startsWith('{"end"')) told.end = JSON.parse(line).end
+      if (line.startsWith('{"task"') && ++counted.done % 500 === 0) bar.at(counted.done)
+      if (line.startsWith('{"end"')) counted.end = JSON.parse(line).end
     })
     try {
       if (output === undefined) await writeTo(process.stdout, lines)
@@ -36,9 +36,9 @@ export const run = async (_: readonly string[], options: Options): Promise<numbe
       bar.end()
     }
     if (output === undefined) return EXIT.ok
-    if (json) outJson({ output, ...told.end })
-    else if (process.stderr.isTTY) err(`exported ${tasks(told.done)} to ${output}`)
-    else out(`exported ${tasks(told.done)} to ${output}`)
+    if (json) outJson({ output, ...counted.end })
+    else if (process.stderr.isTTY) err(`exported ${tasks(counted.done)} to ${output}`)
+    else out(`exported ${tasks(counted.done)} to ${output}`)
     return EXIT.ok
   })
 }
@@ -54,7 +54,7 @@ const writeTo = async (stream: NodeJS.WritableStream, lines: AsyncIterable<strin
   for await (const line of lines) if (!stream.write(`${line}\n`)) await once(stream, 'drain')
 }
 
-/** Under another name until it is whole: what lies there from before stays until then. */
+/** Writes to a temporary name until the file is complete, so an existing file stays until then. */
 const writeFile = async (path: string, lines: AsyncIterable<string>): Promise<void> => {
   const part = `${path}.part`
   const stream = createWriteStream(part)

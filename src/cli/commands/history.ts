@@ -1,8 +1,8 @@
-/** `holdfast history ID`: one line a move. */
-import { EXIT } from '../exit-codes.ts'
-import { historyLines } from '../history-line.ts'
-import { out, outJson } from '../render.ts'
-import { type GlobalOptions, withClient } from '../session.ts'
+/** `holdfast history ID`: prints one line per move. */
+import { EXIT } from '../output/exit-codes.ts'
+import { historyLines } from '../output/history-line.ts'
+import { out, outJson } from '../output/render.ts'
+import { type GlobalOptions, withClient } from '../program/session.ts'
 
 export const run = ([id]: readonly string[], options: GlobalOptions & { readonly times?: boolean }): Promise<number> =>
   withClient(options, { create: false }, async (client) => {

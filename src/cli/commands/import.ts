@@ -1,4 +1,4 @@
-/** `holdfast import FILE`: what export wrote, into this store. */
+/** `holdfast import FILE`: imports a file that export wrote. */
 import { createReadStream, createWriteStream } from 'node:fs'
 import { access, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -6,14 +6,14 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { pipeline } from 'node:stream/promises'
 import { HoldfastError, type ImportReport } from '../../index.ts'
-import { progressBar, tasks } from '../bulk.ts'
-import { EXIT } from '../exit-codes.ts'
-import { err, out, outJson } from '../render.ts'
-import { type GlobalOptions, withClient } from '../session.ts'
+import { EXIT } from '../output/exit-codes.ts'
+import { err, out, outJson } from '../output/render.ts'
+import { type GlobalOptions, withClient } from '../program/session.ts'
+import { progressBar, tasks } from './shared/bulk.ts'
 
 export const run = async ([file]: readonly string[], options: GlobalOptions): Promise<number> => {
   if (file !== '-') return importFile(file!, options)
-  // Read twice, which a pipe cannot be: so it goes to a file first.
+  // The import reads twice, which a pipe does not allow, so standard input goes to a file first.
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-import-'))
   try {
     const path = join(folder, 'lines')
@@ -41,28 +41,31 @@ const importFile = async (path: string, options: GlobalOptions): Promise<number>
     try {
       const report = await client.import(lines, { signal: stop.signal, onProgress })
       bars[0]?.end()
-      return tell(report, options.json ?? false)
+      return printReport(report, options.json ?? false)
     } finally {
       process.off('SIGINT', onSignal)
     }
   })
 }
 
-const tell = (report: ImportReport, json: boolean): number => {
+const printReport = (report: ImportReport, json: boolean): number => {
   const { there, wereRunning, deduplicated, withoutKey, keys, pauses, schedules, stopped } = report
   if (json) outJson(report)
   else {
-    out(`imported ${tasks(report.tasks)}${there > 0 ? `; ${tasks(there)} of the file were there already` : ''}`)
-    if (wereRunning > 0) out(`${tasks(wereRunning)} ran when the file was written: pending here`)
+    out(`imported ${tasks(report.tasks)}${there > 0 ? `; ${tasks(there)} of the file already existed` : ''}`)
+    if (wereRunning > 0)
+      out(
+        `${tasks(wereRunning)} of the file ${wereRunning === 1 ? 'was running and is' : 'were running and are'} pending now`,
+      )
     const rest = [
       schedules > 0 && `schedules: ${schedules}`,
       pauses > 0 && `pauses: ${pauses}`,
       keys > 0 && `idempotency keys that outlived the task: ${keys}`,
     ].filter((part) => part !== false)
     if (rest.length > 0) out(rest.join(', '))
-    if (deduplicated > 0) out(`left out ${tasks(deduplicated)}: the same work under the same key is there`)
-    if (withoutKey > 0) err(`${tasks(withoutKey)} came without the idempotency key, which stands for other work there`)
-    if (stopped !== null) err('stopped as asked; importing the same file again goes on where this ended')
+    if (deduplicated > 0) out(`left out ${tasks(deduplicated)}: the same work already exists under the same key`)
+    if (withoutKey > 0) err(`imported ${tasks(withoutKey)} without the idempotency key, which already names other work`)
+    if (stopped !== null) err('stopped as requested; import the same file again to continue')
   }
   return stopped === null ? EXIT.ok : EXIT.interrupted
 }

@@ -1,9 +1,9 @@
 /** `holdfast list`: a table of tasks; the cursor of the next page goes to standard error. */
-import { type Instant, parseView, type Task } from '../../index.ts'
-import { EXIT } from '../exit-codes.ts'
-import { integer, tag } from '../input.ts'
-import { type Column, err, out, outJson, printable, relative, shorten, statusStyle, table } from '../render.ts'
-import { type GlobalOptions, withClient } from '../session.ts'
+import { errorLine, type Instant, parseView, type Task } from '../../index.ts'
+import { EXIT } from '../output/exit-codes.ts'
+import { type Column, err, fitted, out, outJson, printable, relative, statusStyle, table } from '../output/render.ts'
+import { integer, tag } from '../program/input.ts'
+import { type GlobalOptions, withClient } from '../program/session.ts'
 
 interface Options extends GlobalOptions {
   readonly status?: readonly string[]
@@ -39,7 +39,7 @@ export const run = (_: readonly string[], options: Options): Promise<number> => 
   })
 }
 
-/** Lists travel without histories: better no field than an empty one. */
+/** Lists have no histories: an absent field is better than an empty one. */
 const listed = (task: Task): Record<string, unknown> => {
   const { history: _, ...fields } = task.toJSON()
   return fields
@@ -47,19 +47,19 @@ const listed = (task: Task): Record<string, unknown> => {
 
 const columns = (now: Instant): Column<Task>[] => [
   { title: 'ID', cell: ({ id }) => id },
-  { title: 'TYPE', cell: ({ type }) => shorten(type, 40) },
-  { title: 'QUEUE', cell: ({ queue }) => shorten(queue, 24) },
+  { title: 'TYPE', cell: ({ type }) => fitted(type, 40) },
+  { title: 'QUEUE', cell: ({ queue }) => fitted(queue, 24) },
   { title: 'STATUS', cell: (task) => task.viewAt(now), style: (task) => statusStyle(task.viewAt(now)) },
   { title: 'ATTEMPTS', cell: ({ attempts }) => String(attempts), align: 'right' },
   { title: 'CREATED', cell: ({ createdAt }) => relative(createdAt, now) },
-  { title: 'NOTE', cell: (task) => shorten(printable(note(task, now)), 60), style: () => 'dim' },
+  { title: 'NOTE', cell: (task) => fitted(printable(note(task, now)), 60), style: () => 'dim' },
 ]
 
-/** What one would ask next about a task in this state. */
+/** The most useful fact about a task in this state. */
 const note = (task: Task, now: Instant): string => {
   const { status, availableAt, expiresAt, lease, lastError } = task
   if (status === 'running') return `on ${lease!.workerId}`
-  if (status === 'failed') return lastError?.message ?? ''
+  if (status === 'failed') return lastError === null ? '' : errorLine(lastError)
   if (status === 'archived') return `was ${task.archivedFrom}`
   if (status !== 'pending') return ''
   const due = availableAt > now ? `due ${relative(availableAt, now)}` : ''

@@ -1,8 +1,8 @@
-/** `holdfast migrate`: the tables are those of this release afterwards. Makes no store. */
+/** `holdfast migrate`: migrates the tables to this release. Creates no store. */
 import { isHoldfastError } from '../../index.ts'
-import { EXIT } from '../exit-codes.ts'
-import { out, outJson } from '../render.ts'
-import { type GlobalOptions, openClient } from '../session.ts'
+import { EXIT } from '../output/exit-codes.ts'
+import { out, outJson } from '../output/render.ts'
+import { type GlobalOptions, openClient } from '../program/session.ts'
 
 export const run = async ([url]: readonly string[], options: GlobalOptions): Promise<number> => {
   const there = url === undefined ? options : { ...options, url }
@@ -15,6 +15,6 @@ export const run = async ([url]: readonly string[], options: GlobalOptions): Pro
   const { address } = client
   await client.close()
   if (options.json) outJson({ address, migrated })
-  else out(migrated ? `brought ${address} up to date` : `${address} is up to date`)
+  else out(migrated ? `migrated ${address}` : `${address} is up to date`)
   return EXIT.ok
 }

@@ -1,9 +1,9 @@
-/** `holdfast move FROM TO`: everything of one store goes to the other, and may be killed and run again. */
+/** `holdfast move FROM TO`: moves everything to another store. It may be killed and run again. */
 import { HoldfastError, type MoveProgress, type MoveReport } from '../../index.ts'
-import { progressBar, tasks } from '../bulk.ts'
-import { EXIT } from '../exit-codes.ts'
-import { err, out, outJson } from '../render.ts'
-import { type GlobalOptions, withClient } from '../session.ts'
+import { EXIT } from '../output/exit-codes.ts'
+import { err, out, outJson } from '../output/render.ts'
+import { type GlobalOptions, withClient } from '../program/session.ts'
+import { progressBar, tasks } from './shared/bulk.ts'
 
 interface Options extends GlobalOptions {
   readonly live?: boolean
@@ -11,7 +11,7 @@ interface Options extends GlobalOptions {
 
 export const run = async ([from, to]: readonly string[], options: Options): Promise<number> => {
   if (options.url !== undefined)
-    throw new HoldfastError('INVALID_OPTION', '--url has no place here: name both stores, FROM and TO', {
+    throw new HoldfastError('INVALID_OPTION', '--url is not allowed here: name both stores, FROM and TO', {
       field: '--url',
     })
   return withClient({ ...options, url: from! }, { create: false }, (source) =>
@@ -28,7 +28,7 @@ export const run = async ([from, to]: readonly string[], options: Options): Prom
           onProgress: progress.at,
         })
         progress.end()
-        return tell(report, source.address, target.address, options.json ?? false)
+        return printReport(report, source.address, target.address, options.json ?? false)
       } finally {
         progress.end()
         process.off('SIGINT', onSignal)
@@ -38,7 +38,7 @@ export const run = async ([from, to]: readonly string[], options: Options): Prom
   )
 }
 
-/** A bar that grows with what it finds, and one line when it begins to wait. */
+/** A progress bar whose total grows, and one line when the move starts to wait. */
 const showProgress = (json: boolean): { at(progress: MoveProgress): void; end(): void } => {
   let total = -1
   let bar = progressBar(0)
@@ -60,18 +60,18 @@ const showProgress = (json: boolean): { at(progress: MoveProgress): void; end():
   }
 }
 
-const tell = (report: MoveReport, from: string, to: string, json: boolean): number => {
+const printReport = (report: MoveReport, from: string, to: string, json: boolean): number => {
   const { moved, deduplicated, withoutKey, keys, schedules, schedulesKeptOut, conflicts, stopped } = report
   if (json) outJson({ from, to, ...report })
   else {
     out(`moved ${tasks(moved)} from ${from} to ${to}`)
     if (schedules > 0) out(`moved ${schedules === 1 ? '1 schedule' : `${schedules} schedules`}`)
     if (keys > 0) out(`moved ${keys === 1 ? '1 idempotency key' : `${keys} idempotency keys`} that outlived the task`)
-    if (deduplicated > 0) out(`left out ${tasks(deduplicated)}: the same work under the same key is there`)
-    if (withoutKey > 0) err(`${tasks(withoutKey)} came without the idempotency key, which stands for other work there`)
-    for (const id of schedulesKeptOut) err(`schedule ${id} is there already: that one was kept`)
-    for (const id of conflicts) err(`task ${id} was left: there is another one under this id`)
-    if (stopped !== null) err(`stopped as asked: ${to} stays paused, and the same command goes on where this ended`)
+    if (deduplicated > 0) out(`left out ${tasks(deduplicated)}: the same work already exists under the same key`)
+    if (withoutKey > 0) err(`moved ${tasks(withoutKey)} without the idempotency key, which already names other work`)
+    for (const id of schedulesKeptOut) err(`schedule ${id} already exists in the new store and was kept`)
+    for (const id of conflicts) err(`task ${id} was not moved: another task has this id`)
+    if (stopped !== null) err(`stopped as requested: ${to} stays paused; run the same command to continue`)
   }
   if (stopped !== null) return EXIT.interrupted
   return conflicts.length > 0 ? EXIT.refused : EXIT.ok

@@ -1,16 +1,32 @@
-/** `holdfast pause QUEUE…`: workers take nothing more from it; what runs goes on. */
-import { EXIT } from '../exit-codes.ts'
-import { out, outJson } from '../render.ts'
-import { type GlobalOptions, withClient } from '../session.ts'
+/** `holdfast pause QUEUE…`: stops workers from claiming tasks; running tasks continue. */
+import { type Client, type Duration, HoldfastError, type Instant, parseDuration, parseInstant } from '../../index.ts'
+import { EXIT } from '../output/exit-codes.ts'
+import { instant, out, outJson } from '../output/render.ts'
+import { given, instantText } from '../program/input.ts'
+import { type GlobalOptions, withClient } from '../program/session.ts'
 
-export const run = (
-  queues: readonly string[],
-  options: GlobalOptions & { readonly reason?: string },
-): Promise<number> =>
+interface Options extends GlobalOptions {
+  readonly reason?: string
+  readonly until?: string
+  readonly for?: Duration
+}
+
+export const run = (queues: readonly string[], options: Options): Promise<number> =>
   withClient(options, { create: false }, async (client) => {
+    const until = await endOf(client, options)
     for (const name of queues)
-      await client.queue(name).pause(options.reason === undefined ? {} : { reason: options.reason })
+      await client.queue(name).pause({ ...given('reason', options.reason), ...(until === null ? null : { until }) })
     if (options.json) outJson(queues.map((queue) => ({ queue, paused: true })))
-    else for (const name of queues) out(`${name} paused`)
+    else for (const name of queues) out(until === null ? `${name} paused` : `${name} paused until ${instant(until)}`)
     return EXIT.ok
   })
+
+/** By the store's clock. null: it must be resumed. */
+const endOf = async (client: Client, { until, for: duration }: Options): Promise<Instant | null> => {
+  if (until !== undefined && duration !== undefined)
+    throw new HoldfastError('INVALID_OPTION', '--until and --for say the same thing twice: give one of them', {
+      field: '--until',
+    })
+  if (duration !== undefined) return (await client.now()) + parseDuration(duration, '--for')
+  return until === undefined ? null : parseInstant(instantText(until), '--until')
+}

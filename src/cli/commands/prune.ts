@@ -1,9 +1,9 @@
-/** `holdfast prune`: removes tasks that ended long enough ago; their idempotency keys live on to their own end. */
+/** `holdfast prune`: removes tasks that ended long enough ago; their idempotency keys live until they expire. */
 import { HoldfastError, parseDuration, parseView, TaskStatus } from '../../index.ts'
-import { agreed, type BulkOptions, tasks } from '../bulk.ts'
-import { EXIT } from '../exit-codes.ts'
-import { out, outJson } from '../render.ts'
-import { withClient } from '../session.ts'
+import { EXIT } from '../output/exit-codes.ts'
+import { out, outJson } from '../output/render.ts'
+import { withClient } from '../program/session.ts'
+import { agreed, type BulkOptions, tasks } from './shared/bulk.ts'
 
 interface Options extends BulkOptions {
   readonly olderThan?: string
@@ -15,7 +15,7 @@ const BY_DEFAULT: readonly TaskStatus[] = ['completed', 'failed', 'cancelled', '
 export const run = async (_: readonly string[], options: Options): Promise<number> => {
   const { olderThan, queue } = options
   if (olderThan === undefined)
-    throw new HoldfastError('INVALID_OPTION', '--older-than is needed: 7d, 12h, 0', { field: '--older-than' })
+    throw new HoldfastError('INVALID_OPTION', '--older-than is required: 7d, 12h, 0', { field: '--older-than' })
   const age = parseDuration(olderThan === '0' ? 0 : olderThan, '--older-than')
   const status = options.status?.flatMap((names) => names.split(',')).map(statusOf) ?? BY_DEFAULT
   const where = { status, ...(queue === undefined ? null : { queue }) }
@@ -30,7 +30,7 @@ export const run = async (_: readonly string[], options: Options): Promise<numbe
   })
 }
 
-/** A view is no status but for the dead, who are the failed; the API says no to what has not ended. */
+/** Of the views only `dead` names a status, `failed`. The API refuses tasks that have not ended. */
 const statusOf = (name: string): TaskStatus => {
   const view = parseView(name.trim())
   if (view === 'dead') return 'failed'

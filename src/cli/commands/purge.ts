@@ -1,10 +1,19 @@
-/** `holdfast purge`: dead letters are removed for good; one, several, a group, or all that match. */
+/** `holdfast purge`: permanently removes dead letters: one, several, a group, or all that match. */
 import type { DeadQuery, PurgeReport } from '../../index.ts'
-import { agreed, type BulkOptions, filterOf, mustChoose, STOPPED, STOPPED_EXIT, tasks, withProgress } from '../bulk.ts'
-import { errorFacts } from '../errors.ts'
-import { EXIT, EXIT_CODES } from '../exit-codes.ts'
-import { err, out, outJson, paint, printable } from '../render.ts'
-import { withClient } from '../session.ts'
+import { errorFacts } from '../output/errors.ts'
+import { EXIT, EXIT_CODES } from '../output/exit-codes.ts'
+import { err, out, outJson, paint, printable } from '../output/render.ts'
+import { withClient } from '../program/session.ts'
+import {
+  agreed,
+  type BulkOptions,
+  filterOf,
+  mustChoose,
+  STOPPED,
+  STOPPED_EXIT,
+  tasks,
+  withProgress,
+} from './shared/bulk.ts'
 
 interface Options extends BulkOptions {
   readonly group?: string
@@ -16,15 +25,15 @@ export const run = async (ids: readonly string[], options: Options): Promise<num
   mustChoose(ids, options.all === true || Object.keys(query).length > 0, '--group, --type, --queue, --tag or --all')
   const which = ids.length > 0 ? ids : query
   return withClient(options, { create: false }, async (client) => {
-    // What is gone is gone: asked about by id, too.
+    // A purge cannot be undone, so it asks for ids too.
     const plan = await client.deadLetters.purge(which, { dryRun: true })
     if (!(await agreed({ verb: 'purge', count: plan.matched, ...plan }, options))) return EXIT.ok
     const report = await withProgress(plan.matched, (watch) => client.deadLetters.purge(which, watch))
-    return tell(report, options)
+    return printReport(report, options)
   })
 }
 
-const tell = (report: PurgeReport, { json = false }: Options): number => {
+const printReport = (report: PurgeReport, { json = false }: Options): number => {
   const { results, stopped } = report
   const refused = results.flatMap((result) => ('error' in result ? [result] : []))
   if (json) {

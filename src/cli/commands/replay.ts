@@ -1,5 +1,17 @@
-/** `holdfast replay`: dead letters run again; one, several, a group, or all that match. */
-import type { Client, DeadQuery, EachResult, ReplayOptions, ReplayReport } from '../../index.ts'
+/** `holdfast replay`: runs dead letters again: one, several, a group, or all that match. */
+import {
+  type Client,
+  type DeadQuery,
+  type EachResult,
+  errorLine,
+  type ReplayOptions,
+  type ReplayReport,
+} from '../../index.ts'
+import { errorFacts } from '../output/errors.ts'
+import { EXIT, EXIT_CODES } from '../output/exit-codes.ts'
+import { err, out, outJson, paint, printable } from '../output/render.ts'
+import { instantText, integer } from '../program/input.ts'
+import { withClient } from '../program/session.ts'
 import {
   agreed,
   type BulkOptions,
@@ -10,12 +22,7 @@ import {
   tasks,
   withoutHistory,
   withProgress,
-} from '../bulk.ts'
-import { errorFacts } from '../errors.ts'
-import { EXIT, EXIT_CODES } from '../exit-codes.ts'
-import { instantText, integer } from '../input.ts'
-import { err, out, outJson, paint, printable } from '../render.ts'
-import { withClient } from '../session.ts'
+} from './shared/bulk.ts'
 
 interface Options extends BulkOptions {
   readonly group?: string
@@ -33,11 +40,15 @@ export const run = async (ids: readonly string[], options: Options): Promise<num
   mustChoose(ids, options.all === true || Object.keys(query).length > 0, '--group, --type, --queue, --tag or --all')
   const how = howOf(options)
   return withClient(options, { create: false }, async (client) => {
-    if (ids.length > 0 && !options.dryRun) return tell(await replay(client, ids, how, ids.length), options, true)
+    if (ids.length > 0 && !options.dryRun) {
+      await warnWithoutWorkers(client)
+      return printReport(client, await replay(client, ids, how, ids.length), options, true)
+    }
     const which = ids.length > 0 ? ids : query
     const plan = await client.deadLetters.replay(which, { dryRun: true })
     if (!(await agreed({ verb: 'replay', count: plan.matched, ...plan }, options))) return EXIT.ok
-    return tell(await replay(client, which, how, plan.matched), options, false)
+    await warnWithoutWorkers(client)
+    return printReport(client, await replay(client, which, how, plan.matched), options, false)
   })
 }
 
@@ -57,7 +68,18 @@ const replay = (
   total: number,
 ): Promise<ReplayReport> => withProgress(total, (watch) => client.deadLetters.replay(which, { ...how, ...watch }))
 
-const tell = (report: ReplayReport, { json = false }: Options, oneByOne: boolean): number => {
+/** Replayed tasks wait for a worker; with canaries, this command waits too. */
+const warnWithoutWorkers = async (client: Client): Promise<void> => {
+  if ((await client.workers()).length > 0) return
+  err(`${paint('yellow', 'warning', process.stderr)}: no worker is live: replayed tasks wait until one starts`)
+}
+
+const printReport = async (
+  client: Client,
+  report: ReplayReport,
+  { json = false }: Options,
+  oneByOne: boolean,
+): Promise<number> => {
   const { results, stopped, canary } = report
   const refused = results.flatMap((result) => ('error' in result ? [result] : []))
   if (json) {
@@ -74,12 +96,21 @@ const tell = (report: ReplayReport, { json = false }: Options, oneByOne: boolean
         `replayed ${tasks(results.length - refused.length)}${refused.length === 0 ? '' : `, ${refused.length} refused`}`,
       )
     if (canary !== null) out(`canary: ${canary.replayed - canary.failed.length} of ${canary.replayed} completed`)
+    if (canary !== null) for (const id of canary.failed) err(await failedCanary(client, id))
     if (stopped !== null) err(STOPPED[stopped])
   }
   return Math.max(
     stopped === null ? EXIT.ok : STOPPED_EXIT[stopped],
     ...refused.map(({ error }) => EXIT_CODES[error.code]),
   )
+}
+
+/** Which canary failed, and its new error. */
+const failedCanary = async (client: Client, id: string): Promise<string> => {
+  const task = await client.get(id).catch(() => null)
+  const status = task === null ? 'gone' : task.status === 'failed' ? '' : `still ${task.status}`
+  const why = task?.status === 'failed' && task.lastError !== null ? errorLine(task.lastError) : status
+  return `canary ${id} did not complete: ${printable(why)}`
 }
 
 const line = ({

@@ -1,7 +1,7 @@
-/** `holdfast resume QUEUE…`: workers take tasks from it again. */
-import { EXIT } from '../exit-codes.ts'
-import { out, outJson } from '../render.ts'
-import { type GlobalOptions, withClient } from '../session.ts'
+/** `holdfast resume QUEUE…`: lets workers claim tasks from it again. */
+import { EXIT } from '../output/exit-codes.ts'
+import { out, outJson } from '../output/render.ts'
+import { type GlobalOptions, withClient } from '../program/session.ts'
 
 export const run = (
   queues: readonly string[],

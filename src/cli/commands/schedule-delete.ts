@@ -1,7 +1,7 @@
 /** `holdfast schedule delete ID`. */
-import { EXIT } from '../exit-codes.ts'
-import { out, outJson } from '../render.ts'
-import { type GlobalOptions, withClient } from '../session.ts'
+import { EXIT } from '../output/exit-codes.ts'
+import { out, outJson } from '../output/render.ts'
+import { type GlobalOptions, withClient } from '../program/session.ts'
 
 export const run = ([id]: readonly string[], options: GlobalOptions): Promise<number> =>
   withClient(options, { create: false }, async (client) => {

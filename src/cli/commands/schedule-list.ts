@@ -1,9 +1,9 @@
-/** `holdfast schedule list`: one row a schedule. */
+/** `holdfast schedule list`: one row per schedule. */
 import type { Instant, Schedule } from '../../index.ts'
-import { EXIT } from '../exit-codes.ts'
-import { type Column, err, out, outJson, shorten, table } from '../render.ts'
-import { nextText, plan } from '../schedule-words.ts'
-import { type GlobalOptions, withClient } from '../session.ts'
+import { EXIT } from '../output/exit-codes.ts'
+import { type Column, err, fitted, out, outJson, table } from '../output/render.ts'
+import { nextText, plan } from '../output/schedule-text.ts'
+import { type GlobalOptions, withClient } from '../program/session.ts'
 
 export const run = (_: readonly string[], options: GlobalOptions): Promise<number> =>
   withClient(options, { create: false }, async (client) => {
@@ -15,8 +15,8 @@ export const run = (_: readonly string[], options: GlobalOptions): Promise<numbe
   })
 
 const columns = (now: Instant): Column<Schedule>[] => [
-  { title: 'ID', cell: ({ id }) => shorten(id, 40) },
-  { title: 'TYPE', cell: ({ type }) => shorten(type, 40) },
+  { title: 'ID', cell: ({ id }) => fitted(id, 40) },
+  { title: 'TYPE', cell: ({ type }) => fitted(type, 40) },
   { title: 'PLAN', cell: plan },
   { title: 'OVERLAP', cell: ({ overlap }) => overlap },
   { title: 'CATCH-UP', cell: ({ catchUp }) => catchUp },

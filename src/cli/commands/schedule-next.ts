@@ -1,9 +1,9 @@
-/** `holdfast schedule next ID`: the slots to come, so that an expression can be read before it is trusted. */
-import { EXIT } from '../exit-codes.ts'
-import { integer } from '../input.ts'
-import { out, outJson } from '../render.ts'
-import { when } from '../schedule-words.ts'
-import { type GlobalOptions, withClient } from '../session.ts'
+/** `holdfast schedule next ID`: the next slots, so that an expression can be checked. */
+import { EXIT } from '../output/exit-codes.ts'
+import { out, outJson } from '../output/render.ts'
+import { when } from '../output/schedule-text.ts'
+import { integer } from '../program/input.ts'
+import { type GlobalOptions, withClient } from '../program/session.ts'
 
 export const run = ([id]: readonly string[], options: GlobalOptions & { readonly count?: string }): Promise<number> =>
   withClient(options, { create: false }, async (client) => {

@@ -1,8 +1,8 @@
 /** `holdfast schedule resume ID`. */
-import { EXIT } from '../exit-codes.ts'
-import { out, outJson } from '../render.ts'
-import { nextText } from '../schedule-words.ts'
-import { type GlobalOptions, withClient } from '../session.ts'
+import { EXIT } from '../output/exit-codes.ts'
+import { out, outJson } from '../output/render.ts'
+import { nextText } from '../output/schedule-text.ts'
+import { type GlobalOptions, withClient } from '../program/session.ts'
 
 export const run = ([id]: readonly string[], options: GlobalOptions): Promise<number> =>
   withClient(options, { create: false }, async (client) => {

@@ -1,9 +1,9 @@
-/** `holdfast schedule show ID`: one fact a line. */
+/** `holdfast schedule show ID`: one fact per line. */
 import { type Client, type Instant, isHoldfastError, type Schedule, skippedBecause, type Task } from '../../index.ts'
-import { EXIT } from '../exit-codes.ts'
-import { out, outJson, paint, printable, shorten } from '../render.ts'
-import { nextText, plan, when } from '../schedule-words.ts'
-import { type GlobalOptions, withClient } from '../session.ts'
+import { EXIT } from '../output/exit-codes.ts'
+import { fitted, out, outJson, paint, printable } from '../output/render.ts'
+import { nextText, plan, when } from '../output/schedule-text.ts'
+import { type GlobalOptions, withClient } from '../program/session.ts'
 
 export const run = ([id]: readonly string[], options: GlobalOptions): Promise<number> =>
   withClient(options, { create: false }, async (client) => {
@@ -18,7 +18,7 @@ export const run = ([id]: readonly string[], options: GlobalOptions): Promise<nu
 
 const LONGEST_PAYLOAD = 2_000
 
-/** The task because of which the last slot was skipped, unless it is gone. */
+/** The task that blocked the last skipped slot, if it still exists. */
 const inTheWay = async (client: Client, { lastSkipped }: Schedule): Promise<Task | null> => {
   if (lastSkipped?.taskId === undefined) return null
   try {
@@ -31,7 +31,7 @@ const inTheWay = async (client: Client, { lastSkipped }: Schedule): Promise<Task
 
 const facts = (schedule: Schedule, now: Instant, runs: Task | null): (readonly [name: string, value: string])[] => {
   const { input, options, lastSkipped, lastTaskId } = schedule
-  const json = (value: unknown): string => shorten(printable(JSON.stringify(value)), LONGEST_PAYLOAD)
+  const json = (value: unknown): string => fitted(printable(JSON.stringify(value)), LONGEST_PAYLOAD)
   return [
     ['id', schedule.id],
     ['incarnation', schedule.incarnation],

@@ -1,11 +1,11 @@
-/** `holdfast schedule update ID`: what is not named stays as it is. */
+/** `holdfast schedule update ID`: omitted options stay as they are. */
 import { HoldfastError } from '../../index.ts'
-import { EXIT } from '../exit-codes.ts'
-import { given, inputValue } from '../input.ts'
-import { out, outJson } from '../render.ts'
-import { planOptions, type ScheduleWords, taskOptions } from '../schedule-options.ts'
-import { nextText } from '../schedule-words.ts'
-import { withClient } from '../session.ts'
+import { EXIT } from '../output/exit-codes.ts'
+import { out, outJson } from '../output/render.ts'
+import { nextText } from '../output/schedule-text.ts'
+import { given, inputValue } from '../program/input.ts'
+import { planOptions, type ScheduleWords, taskOptions } from '../program/schedule-options.ts'
+import { withClient } from '../program/session.ts'
 
 export const run = async ([id]: readonly string[], words: ScheduleWords): Promise<number> => {
   const options = taskOptions(words)

@@ -1,16 +1,15 @@
-/** `holdfast serve`: the HTTP door as a server of its own, until it is told to stop. */
+/** `holdfast serve`: runs the HTTP handler as a server until a signal stops it. */
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import { readFileSync, statSync } from 'node:fs'
 import { hostname } from 'node:os'
 import {
   type Authorize,
   behindProxy,
-  createDoor,
-  type Door,
+  createHttpHandler,
   dashboardPages,
   EVERYTHING,
   everybody,
+  type HttpHandler,
   listen,
   type Token,
   Tokens,
@@ -18,10 +17,11 @@ import {
 } from '../../http/index.ts'
 import { HoldfastError } from '../../index.ts'
 import { createMetrics } from '../../metrics/index.ts'
-import { EXIT } from '../exit-codes.ts'
-import { integer } from '../input.ts'
-import { err, out, printable } from '../render.ts'
-import { type GlobalOptions, withClient } from '../session.ts'
+import { EXIT } from '../output/exit-codes.ts'
+import { err, out, printable } from '../output/render.ts'
+import { integer } from '../program/input.ts'
+import { type GlobalOptions, withClient } from '../program/session.ts'
+import { stopSignal } from '../program/stop-signal.ts'
 
 interface Options extends GlobalOptions {
   readonly port?: string
@@ -38,7 +38,7 @@ interface Options extends GlobalOptions {
 interface Guard {
   readonly authorize: Authorize
   readonly tokens?: Tokens
-  /** One that was made for this run, to be told once. */
+  /** A token generated for this run, printed once. */
   readonly made?: string
 }
 
@@ -49,7 +49,7 @@ export const run = async (_: readonly string[], options: Options): Promise<numbe
   const { made, ...guard } = guardOf(options, host)
   return withClient(options, { create: true, name: `serve@${hostname()}` }, async (client) => {
     const pages = dashboardPages()
-    const door: Door = createDoor(client, {
+    const handler: HttpHandler = createHttpHandler(client, {
       ...guard,
       hosts: [...(options.hostName ?? []), ...(isLoopback(host) || isAny(host) ? [] : [bracketed(host)])],
       readOnly: options.readOnly ?? false,
@@ -58,10 +58,11 @@ export const run = async (_: readonly string[], options: Options): Promise<numbe
       metrics: () => metrics.text(),
       logger: { debug: () => {}, info: () => {}, warn: complain, error: complain },
     })
-    const metrics = createMetrics(client, { of: 'store', follow: door.onChange })
-    const server = await listen(door, { host, port }).catch((error: Error) => {
+    const metrics = createMetrics(client, { of: 'store', follow: handler.onChange })
+    const server = await listen(handler, { host, port }).catch((error: Error) => {
       throw refused('--port', `cannot listen on ${host} port ${port}: ${error.message}`)
     })
+    const stopped = stopSignal()
     const url = `http://${bracketed(isAny(host) ? 'localhost' : host)}:${server.port}/`
     if (options.json)
       out(JSON.stringify({ event: 'listening', url, address: client.address, ...(made && { token: made }) }))
@@ -69,14 +70,16 @@ export const run = async (_: readonly string[], options: Options): Promise<numbe
       out(`serving ${client.address} on ${url}`)
       if (made !== undefined) out(`open    ${url}login?token=${made}`)
     }
-    await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
+    // Workers over HTTP cannot fire schedules or reclaim leases, so this process does.
+    if (!options.readOnly) client.monitor().start()
+    await stopped
     metrics.close()
     await server.close()
     return EXIT.ok
   })
 }
 
-/** A path may hold anything. */
+/** A path may contain any character. */
 const complain = (message: string): void => err(printable(message))
 
 const guardOf = (options: Options, host: string): Guard => {
@@ -85,7 +88,7 @@ const guardOf = (options: Options, host: string): Guard => {
   if (!given && !isLoopback(host)) {
     throw refused(
       '--host',
-      `${host} can be reached by others: give a token (HOLDFAST_TOKEN or --token-file), or --proxy-header for a proxy that knows its users`,
+      `${host} is reachable by others: give a token (HOLDFAST_TOKEN or --token-file), or --proxy-header for a proxy that authenticates users`,
     )
   }
   if (!options.token) {
@@ -102,7 +105,7 @@ const guardOf = (options: Options, host: string): Guard => {
 const tokenIn = (file: string): string => {
   try {
     if (process.platform !== 'win32' && (statSync(file).mode & 0o077) !== 0)
-      throw refused('--token-file', `${file} can be read by others: chmod 600 ${file}`)
+      throw refused('--token-file', `${file} is readable by other users: chmod 600 ${file}`)
     return readFileSync(file, 'utf8').split('\n', 1)[0]!.trim()
   } catch (error) {
     if (error instanceof HoldfastError) throw error

@@ -1,11 +1,15 @@
-/** `holdfast stats`: one row a queue, and the sum of them. */
+/** `holdfast stats`: one row per queue, and the total. */
 import { COUNTED_VIEWS, type CountedView, type QueueStats } from '../../index.ts'
-import { EXIT } from '../exit-codes.ts'
-import { type Column, err, out, outJson, statusStyle, table } from '../render.ts'
-import { type GlobalOptions, withClient } from '../session.ts'
+import { EXIT } from '../output/exit-codes.ts'
+import { type Column, err, instant, out, outJson, statusStyle, table } from '../output/render.ts'
+import { type GlobalOptions, withClient } from '../program/session.ts'
 
 const COLUMNS: readonly Column<QueueStats>[] = [
-  { title: 'QUEUE', cell: ({ queue, paused }) => (paused ? `${queue} (paused)` : queue) },
+  {
+    title: 'QUEUE',
+    cell: ({ queue, paused, pausedUntil }) =>
+      paused ? `${queue} (paused${pausedUntil === null ? '' : ` until ${instant(pausedUntil)}`})` : queue,
+  },
   ...COUNTED_VIEWS.map(
     (name): Column<QueueStats> => ({
       title: name.toUpperCase(),
@@ -28,6 +32,7 @@ export const run = (_: readonly string[], options: GlobalOptions): Promise<numbe
 const total = (queues: readonly QueueStats[]): QueueStats => ({
   queue: 'total',
   paused: false,
+  pausedUntil: null,
   ...(Object.fromEntries(
     COUNTED_VIEWS.map((name) => [name, queues.reduce((so, queue) => so + queue[name], 0)]),
   ) as Record<CountedView, number>),

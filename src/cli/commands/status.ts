@@ -1,8 +1,9 @@
-/** `holdfast status ID`, also `get`: the record, one fact a line, in the names of the source designs. */
+/** `holdfast status ID`, also `get`: prints the record, one fact per line, with the field names of the source designs. */
 import type { Instant, Task } from '../../index.ts'
-import { EXIT } from '../exit-codes.ts'
-import { instant, out, outJson, paint, printable, relative, shorten, statusStyle } from '../render.ts'
-import { type GlobalOptions, withClient } from '../session.ts'
+import { errorTree, headOf } from '../output/error-lines.ts'
+import { EXIT } from '../output/exit-codes.ts'
+import { fitted, instant, out, outJson, paint, printable, relative, statusStyle } from '../output/render.ts'
+import { type GlobalOptions, withClient } from '../program/session.ts'
 
 export const run = ([id]: readonly string[], options: GlobalOptions): Promise<number> =>
   withClient(options, { create: false }, async (client) => {
@@ -10,7 +11,7 @@ export const run = ([id]: readonly string[], options: GlobalOptions): Promise<nu
     else {
       const { task, now, sentence } = await client.why(id!)
       for (const [name, value] of [...facts(task, now), ['why', printable(sentence)] as const])
-        out(`${paint('dim', `${name}:`)} ${value}`)
+        out(name === '' ? `  ${value}` : `${paint('dim', `${name}:`)} ${value}`)
     }
     return EXIT.ok
   })
@@ -51,29 +52,31 @@ const facts = (task: Task, now: Instant): Fact[] => {
       'last_error',
       lastError === null
         ? null
-        : `${printable(`${lastError.name}: ${lastError.message}`)} (attempt ${lastError.attempt}, ${when(lastError.at)})`,
+        : `${printable(headOf(lastError))} (attempt ${lastError.attempt}, ${when(lastError.at)})`,
     ),
+    ...(lastError === null ? [] : errorTree(lastError).map((line) => ['', line] as const)),
     ...maybe('progress', task.progress === null ? null : payload(task.progress)),
     ['input', payload(task.input)],
     ...(task.status === 'completed' || task.output !== null ? [['output', payload(task.output)] as const] : []),
+    ...maybe('output_error', task.outputError === null ? null : printable(task.outputError)),
     ['revision', String(task.revision)],
   ]
 }
 
-/** The stored status, and the view where that says more: `pending (retrying)`. */
+/** The stored status, and the view if it says more: `pending (retrying)`. */
 const statusText = (task: Task, now: Instant): string => {
   const view = task.viewAt(now)
-  const told =
+  const text =
     task.status === 'archived'
       ? `archived (was ${task.archivedFrom})`
       : view === task.status
         ? view
         : `${task.status} (${view})`
   const style = statusStyle(view)
-  return style === null ? told : paint(style, told)
+  return style === null ? text : paint(style, text)
 }
 
 const LONGEST_PAYLOAD = 2_000
 
 const payload = (value: unknown): string =>
-  value instanceof Uint8Array ? `${value.byteLength} bytes` : shorten(printable(JSON.stringify(value)), LONGEST_PAYLOAD)
+  value instanceof Uint8Array ? `${value.byteLength} bytes` : fitted(printable(JSON.stringify(value)), LONGEST_PAYLOAD)

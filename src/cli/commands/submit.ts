@@ -1,9 +1,9 @@
-/** `holdfast submit`: words to a task. Refuses everything that can be refused before a store is made. */
+/** `holdfast submit`: submits one task. Validates everything before a store is created. */
 import { connect, type Duration, type SubmitOptions } from '../../index.ts'
-import { EXIT } from '../exit-codes.ts'
-import { given, inputValue, instantText, integer, limit, required, tags } from '../input.ts'
-import { err, out, outJson } from '../render.ts'
-import { type GlobalOptions, withClient } from '../session.ts'
+import { EXIT } from '../output/exit-codes.ts'
+import { err, out, outJson } from '../output/render.ts'
+import { given, inputValue, instantText, integer, limit, required, tags } from '../program/input.ts'
+import { type GlobalOptions, withClient } from '../program/session.ts'
 
 interface Options extends GlobalOptions {
   readonly type?: string
@@ -32,14 +32,13 @@ export const run = async (_: readonly string[], options: Options): Promise<numbe
     if (options.json) outJson(task)
     else {
       out(task.id)
-      if (task.deduplicated)
-        err(`the key '${options.key}' was used before: this is the task that it made (${task.status})`)
+      if (task.deduplicated) err(`the key '${options.key}' already exists: this is its task (${task.status})`)
     }
     return EXIT.ok
   })
 }
 
-/** On a store that is thrown away: a refused task must not leave a new, empty store behind. */
+/** Validates on a temporary store: a refused task must not leave a new, empty store behind. */
 const rehearse = async (type: string, input: unknown, wishes: SubmitOptions): Promise<void> => {
   const client = await connect('memory:')
   try {

@@ -1,11 +1,11 @@
-/** `holdfast tail`: every move of every process as it happens, a line each, until a signal or the reader ends it. */
+/** `holdfast tail`: prints every move of every process, one per line, until a signal or a closed pipe ends it. */
 import { HoldfastError, parseDuration, parseInstant, type TaskChange } from '../../index.ts'
-import { type BulkOptions, filterOf } from '../bulk.ts'
-import { EXIT } from '../exit-codes.ts'
-import { happened } from '../history-line.ts'
-import { instantText } from '../input.ts'
-import { err, instant, out, paint, shorten, statusStyle } from '../render.ts'
-import { withClient } from '../session.ts'
+import { EXIT } from '../output/exit-codes.ts'
+import { happened } from '../output/history-line.ts'
+import { err, fitted, instant, out, paint, statusStyle } from '../output/render.ts'
+import { instantText } from '../program/input.ts'
+import { withClient } from '../program/session.ts'
+import { type BulkOptions, filterOf } from './shared/bulk.ts'
 
 interface Options extends BulkOptions {
   readonly since?: string
@@ -25,7 +25,7 @@ export const run = async (_: readonly string[], options: Options): Promise<numbe
   })
 }
 
-/** How long ago, or an instant. */
+/** A duration before now, or an instant. */
 const sinceOf = (text: string): number | { readonly at: number } => {
   try {
     return parseDuration(text, '--since')
@@ -46,10 +46,10 @@ const line = ({ entry, task: { id, type, queue } }: TaskChange): string => {
   const style = statusStyle(entry.to)
   const status = entry.to.padEnd(LONGEST_STATUS)
   const when = paint('dim', instant(entry.at).padEnd(LONGEST_INSTANT))
-  return `${when}  ${style === null ? status : paint(style, status)}  ${id}  ${shorten(type, 40)}  ${shorten(queue, 24)}  ${happened(entry)}`
+  return `${when}  ${style === null ? status : paint(style, status)}  ${id}  ${fitted(type, 40)}  ${fitted(queue, 24)}  ${happened(entry)}`
 }
 
-/** One object a line: whose move, then the entry as history --json has it. */
+/** One object per line: the task, then the entry as in history --json. */
 const facts = ({ entry, task }: TaskChange): Record<string, unknown> => {
   const entries = task.toJSON()['history'] as readonly Record<string, unknown>[]
   const shown = entries.find(({ n }) => n === entry.n) ?? { ...entry }

@@ -1,9 +1,9 @@
-/** `holdfast why ID`: one sentence, then the facts that it rests on. */
+/** `holdfast why ID`: one sentence, then the facts behind it. */
 import { type Count, type SkippedSlot, skippedBecause } from '../../index.ts'
-import { EXIT } from '../exit-codes.ts'
-import { historyLine } from '../history-line.ts'
-import { out, outJson, paint, printable } from '../render.ts'
-import { type GlobalOptions, withClient } from '../session.ts'
+import { EXIT } from '../output/exit-codes.ts'
+import { historyLine } from '../output/history-line.ts'
+import { out, outJson, paint, printable } from '../output/render.ts'
+import { type GlobalOptions, withClient } from '../program/session.ts'
 
 export const run = ([id]: readonly string[], options: GlobalOptions): Promise<number> =>
   withClient(options, { create: false }, async (client) => {
@@ -12,14 +12,14 @@ export const run = ([id]: readonly string[], options: GlobalOptions): Promise<nu
     const { status, queue } = task
     if (options.json) {
       const facts = { queuePaused, queueReady: queueReady.count, queueRunning: queueRunning.count }
-      const told = {
+      const shown = {
         reason,
         sentence: printable(sentence),
         ...facts,
         workers: workers.map((worker) => worker.id),
         skippedSlot: shownSlot(skippedSlot),
       }
-      outJson({ id: task.id, status, view: task.viewAt(now), ...told, task })
+      outJson({ id: task.id, status, view: task.viewAt(now), ...shown, task })
       return EXIT.ok
     }
     out(paint('bold', printable(sentence)))

@@ -1,23 +1,37 @@
-/** `holdfast worker MODULE`: a worker with the handlers of a module, until it is told to stop. */
+/** `holdfast worker MODULE`: runs a worker with the handlers of a module until a signal stops it. */
 import { hostname } from 'node:os'
-import { HoldfastError, type Task, type Worker } from '../../index.ts'
-import { EXIT } from '../exit-codes.ts'
-import { loadModule, registerHandlers, workerOf } from '../handlers.ts'
-import { happened } from '../history-line.ts'
-import { integer } from '../input.ts'
-import { out, paint, printable, type Style } from '../render.ts'
-import { type GlobalOptions, withClient } from '../session.ts'
-import { limitYoungGeneration } from '../young-generation.ts'
+import { HoldfastError, isHoldfastError, type Task, type Worker } from '../../index.ts'
+import { report } from '../output/errors.ts'
+import { EXIT, type ExitCode } from '../output/exit-codes.ts'
+import { happened } from '../output/history-line.ts'
+import { out, paint, printable, type Style } from '../output/render.ts'
+import { integer } from '../program/input.ts'
+import { type GlobalOptions, withClient } from '../program/session.ts'
+import { loadModule, registerHandlers, workerOf } from './shared/handlers.ts'
+import { limitYoungGeneration } from './shared/young-generation.ts'
 
 interface Options extends GlobalOptions {
   readonly concurrency?: string
   readonly queue?: readonly string[]
   readonly drain?: boolean
   readonly watch?: boolean
+  readonly stuckAfter?: string
+  /** `--no-exit-when-stuck` makes it false. */
+  readonly exitWhenStuck: boolean
 }
 
-export const run = async ([path]: readonly string[], options: Options): Promise<number> => {
-  const watching = options.watch ? await import('../watching.ts') : null
+export const run = async (args: readonly string[], options: Options): Promise<number> => {
+  try {
+    return await work(args, options)
+  } catch (error) {
+    if (!isHoldfastError(error, 'WORKER_STUCK')) throw error
+    // A stuck handler would keep the process alive, but its supervisor waits for the exit.
+    return leave(report(error, options.json ?? false))
+  }
+}
+
+const work = async ([path]: readonly string[], options: Options): Promise<number> => {
+  const watching = options.watch ? await import('./shared/watch.ts') : null
   if (watching !== null && !watching.isWatched()) return watching.watch(path!)
   watching?.tellLoaded()
   limitYoungGeneration()
@@ -27,7 +41,7 @@ export const run = async ([path]: readonly string[], options: Options): Promise<
     watching?.stopWhenAlone(own)
     return runOwn(own, path!, options)
   }
-  await withClient(options, { create: true, name: `${hostname()}/${process.pid}` }, async (client) => {
+  await withClient(options, { create: true, tellsRuns: true, name: `${hostname()}/${process.pid}` }, async (client) => {
     let ended = 0
     const say = sayer(options)
     const queues = options.queue ?? ['default']
@@ -35,6 +49,8 @@ export const run = async ([path]: readonly string[], options: Options): Promise<
       queues,
       ...(options.concurrency === undefined ? null : { concurrency: integer(options.concurrency) }),
       ...(watching === null ? null : { stopTimeout: watching.STOP_TIMEOUT }),
+      ...(options.stuckAfter === undefined ? null : { stuckAfter: options.stuckAfter }),
+      exitWhenStuck: options.exitWhenStuck,
       hooks: {
         onStart: () =>
           say(`worker ${worker.id} serves ${queues.join(', ')} on ${client.address}`, {
@@ -43,10 +59,16 @@ export const run = async ([path]: readonly string[], options: Options): Promise<
             queues,
             address: client.address,
           }),
-        onTaskEnd: (task, error) => {
+        onTaskEnd: (task, thrown) => {
           ended++
+          const error = unwritten(task, thrown)
           say(endedLine(task, error), endedFacts(task, error))
         },
+        onStuck: (task) =>
+          say(`${paint('red', '! stuck    ')} ${task.type}  ${paint('dim', task.id)}  attempt ${task.attempts}`, {
+            event: 'stuck',
+            task,
+          }),
       },
     })
     await registerHandlers(path!, exported, worker)
@@ -61,33 +83,35 @@ export const run = async ([path]: readonly string[], options: Options): Promise<
   return leave()
 }
 
-/** A handler that would not stop must not keep the process: its task lapses and runs elsewhere. */
-const leave = (): number => {
-  process.stdout.write('', () => process.exit(EXIT.ok))
-  return EXIT.ok
+/** A handler that does not stop must not keep the process alive: its lease lapses and its task runs elsewhere. */
+const leave = (code: ExitCode = EXIT.ok): number => {
+  process.stdout.write('', () => process.exit(code))
+  return code
 }
 
-/** The module has made a worker itself, on a store of its choice. */
+/** The module exports its own worker, on a store of its choice. */
 const runOwn = async (worker: Worker, path: string, options: Options): Promise<number> => {
-  for (const name of ['url', 'queue', 'concurrency'] as const) {
+  for (const name of ['url', 'queue', 'concurrency', 'stuckAfter'] as const) {
     if (options[name] === undefined) continue
-    const why = `MODULE '${path}' exports a worker, which has its own store, queues and concurrency: leave --${name} out`
-    throw new HoldfastError('INVALID_OPTION', why, { field: `--${name}` })
+    const flag = name === 'stuckAfter' ? '--stuck-after' : `--${name}`
+    const why = `MODULE '${path}' exports a worker, which has its own store, queues and concurrency: omit ${flag}`
+    throw new HoldfastError('INVALID_OPTION', why, { field: flag })
   }
   const say = sayer(options)
+  const ended = options.drain ? drain(worker) : worker.run()
   say(`worker ${worker.id} of ${path}`, { event: 'started', workerId: worker.id })
-  await (options.drain ? drain(worker) : worker.run())
+  await ended
   say('worker stopped', { event: 'stopped', workerId: worker.id })
   return leave()
 }
 
-/** Lines for people, or one object a line. */
+/** Plain lines, or one object per line. */
 const sayer = ({ json }: Options): ((text: string, facts: Facts) => void) =>
   json ? (_, facts) => out(JSON.stringify(facts)) : (text) => out(text)
 
 type Facts = Readonly<Record<string, unknown>>
 
-/** Runs what is ready; a signal ends it sooner. */
+/** Runs the ready tasks; a signal ends it earlier. */
 const drain = async (worker: Worker): Promise<void> => {
   const stopped = Promise.withResolvers<void>()
   const stop = (): void => {
@@ -103,6 +127,10 @@ const MARKS: Readonly<Record<string, readonly [mark: string, style: Style]>> = {
   cancelled: ['■', 'magenta'],
   pending: ['↻', 'yellow'],
 }
+
+/** The history has the handler's error; an error here means that the outcome was not written. */
+const unwritten = (task: Task, error: Error | null): HoldfastError | null =>
+  task.status === 'running' && error instanceof HoldfastError ? error : null
 
 const endedLine = (task: Task, error: HoldfastError | null): string => {
   const { id, type, status, attempts } = task

@@ -1,4 +1,4 @@
-/** The sums of the demo. Pure: what was submitted against what the store holds in the end, task by task. */
+/** Compares what the demo submitted with what the store holds at the end, task by task. Pure. */
 import type { HistoryEntry, Task } from '../../index.ts'
 import { KIND_NAMES, type KindName } from './kinds.ts'
 
@@ -9,19 +9,19 @@ export interface KindAccount {
   readonly dead: number
   readonly expired: number
   readonly cancelled: number
-  /** Submitted, but not ended or not to be found. Must be 0. */
+  /** Submitted, but not ended or not found. Must be 0. */
   readonly missing: number
   readonly attempts: number
   readonly retries: number
   readonly reschedules: number
 }
 
-/** A task that the killed worker held, and what became of it. */
+/** A task that the killed worker held, and its outcome. */
 export interface Orphan {
   readonly id: string
   readonly kind: string
   readonly foundBy: string
-  /** Where it was claimed next; null: it was not. */
+  /** The next worker that claimed it, or null. */
   readonly ranAgainOn: string | null
   readonly status: string
   readonly attempts: number
@@ -32,11 +32,11 @@ export interface Account {
   readonly submitted: number
   readonly accounted: number
   readonly orphans: readonly Orphan[]
-  /** Every submitted task has ended, once, and every orphan was looked after. */
+  /** Every submitted task has ended once, and every orphan was recovered. */
   readonly isComplete: boolean
 }
 
-/** `submitted`: ids as submit gave them, with their kind. */
+/** `submitted`: the ids that submit returned, with their kind. */
 export const account = (
   submitted: ReadonlyMap<string, KindName>,
   tasks: readonly Task[],
@@ -81,7 +81,7 @@ const accountOf = (kind: KindName, tasks: readonly (Task | undefined)[]): KindAc
   }
 }
 
-/** Where in a history a lease of `worker` was found lapsed; null: nowhere. */
+/** The position in a history where a lapsed lease of `worker` was found, or null. */
 export const lostLease = (history: readonly HistoryEntry[], worker: string): number | null => {
   const at = history.findIndex(({ move }, i) => move === 'lose-lease' && history[i - 1]?.by === worker)
   return at < 0 ? null : at
@@ -94,5 +94,5 @@ const orphansOf = ({ id, type, status, attempts, history }: Task, killed: string
   return [{ id, kind: type, foundBy: history[lost]!.by, ranAgainOn: next?.by ?? null, status, attempts }]
 }
 
-/** It ran again, unless losing the lease was the last straw for a poison task. */
+/** It ran again, unless the lost lease used the last retry of a poison task. */
 const isLookedAfter = ({ ranAgainOn, status }: Orphan): boolean => ranAgainOn !== null || status === 'failed'

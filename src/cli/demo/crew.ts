@@ -1,4 +1,4 @@
-/** The worker processes of the demo: started, killed, sent home. */
+/** Starts, kills and stops the worker processes of the demo. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
@@ -14,13 +14,18 @@ export class Crew {
   readonly #processes = new Map<Member, { readonly child: ChildProcess; readonly exited: Promise<void> }>()
   #complaints = ''
 
-  constructor(size: number, address: string, queue: string) {
+  /** `url` as the user gave it: the address for messages omits settings and secrets. */
+  constructor(size: number, url: string, queue: string) {
     this.members = Array.from({ length: size }, (_, i) => ({ id: `worker-${i + 1}`, state: 'working' }))
-    for (const member of this.members) this.#start(member, address, queue)
+    for (const member of this.members) this.#start(member, url, queue)
   }
 
-  #start(member: Member, address: string, queue: string): void {
-    const child = spawn(process.execPath, [MODULE, address, queue, member.id], { stdio: ['pipe', 'ignore', 'pipe'] })
+  #start(member: Member, url: string, queue: string): void {
+    const child = spawn(process.execPath, [MODULE, queue, member.id], {
+      stdio: ['pipe', 'ignore', 'pipe'],
+      // Not as an argument: all users of a machine can read arguments.
+      env: { ...process.env, HOLDFAST_URL: url },
+    })
     child.stderr!.on('data', (text) => (this.#complaints = `${this.#complaints}${text}`.slice(-4_000)))
     child.stdin!.on('error', () => {})
     const exited = new Promise<void>((done) => {
@@ -33,7 +38,7 @@ export class Crew {
     this.#processes.set(member, { child, exited })
   }
 
-  /** What the workers wrote to standard error, for when something went wrong. */
+  /** The workers' standard error, printed if something goes wrong. */
   get complaints(): string {
     return this.#complaints
   }
@@ -42,7 +47,7 @@ export class Crew {
     return this.members.every(({ state }) => state !== 'working')
   }
 
-  /** No goodbye: what a power cut or the out-of-memory killer does. */
+  /** Without a graceful stop, like a power cut or the out-of-memory killer. */
   async kill(member: Member): Promise<void> {
     const { child, exited } = this.#processes.get(member)!
     member.state = 'killed'
@@ -50,7 +55,7 @@ export class Crew {
     await exited
   }
 
-  /** Gracefully; also closes standard input, which a worker takes as the end of the show. */
+  /** Stops gracefully; also closes standard input, which ends a worker. */
   async sendHome(): Promise<void> {
     for (const { child } of this.#processes.values()) {
       child.kill('SIGTERM')

@@ -1,14 +1,14 @@
-/** The cast of the demo: five kinds of task, each with the handler that makes it what it is. */
+/** The five kinds of tasks in the demo, with their handlers. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Handler, SubmitOptions, TaskContext } from '../../index.ts'
 
 export const KIND_NAMES = ['ok', 'flaky', 'rate-limited', 'expiring', 'poison'] as const
 export type KindName = (typeof KIND_NAMES)[number]
 
-/** Handlers at once in each worker. */
+/** The concurrency of each worker. */
 export const SLOTS = 4
 
-/** Which one of its kind, how long a run takes, and how many runs go wrong before one goes well. */
+/** Its number, how long a run takes, and how many runs fail before one succeeds. */
 export interface DemoInput {
   readonly n: number
   readonly work: number
@@ -30,7 +30,7 @@ const work = (input: DemoInput, { signal }: TaskContext<DemoInput>): Promise<voi
 
 export const KINDS: Readonly<Record<KindName, Kind>> = {
   ok: {
-    what: 'simply works',
+    what: 'succeeds',
     count: 130,
     options: {},
     input: (n) => ({ n, work: 250 + ((n * 97) % 300), troubles: 0 }),
@@ -40,7 +40,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     },
   },
   flaky: {
-    what: 'fails once or twice, then works',
+    what: 'fails once or twice, then succeeds',
     count: 24,
     options: { priority: 10, maxRetries: 5, retryPolicy: SOON },
     input: (n) => ({ n, work: 120 + ((n * 31) % 100), troubles: 1 + (n % 2) }),
@@ -51,7 +51,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     },
   },
   'rate-limited': {
-    what: 'is told 429, sleeps in the store, comes back',
+    what: 'gets a 429, sleeps in the store, runs again',
     count: 16,
     options: { priority: 10, maxReschedules: 10 },
     input: (n) => ({ n, work: 80, troubles: 1 + (n % 3) }),
@@ -62,14 +62,14 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     },
   },
   expiring: {
-    what: 'is worth nothing after 2.5s, and waits behind the others',
+    what: 'expires after 2.5s, and waits behind the others',
     count: 12,
     options: { priority: -10, ttl: '2500ms' },
     input: (n) => ({ n, work: 100, troubles: 0 }),
     handler: work,
   },
   poison: {
-    what: 'never works: three runs, then dead',
+    what: 'always fails: three runs, then dead',
     count: 6,
     options: { priority: 10, maxRetries: 2, retryPolicy: SOON },
     input: (n) => ({ n, work: 60, troubles: Number.MAX_SAFE_INTEGER }),

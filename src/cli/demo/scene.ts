@@ -1,6 +1,6 @@
-/** What the demo shows at one moment: lines of styled text, computed from the tasks. Draws nothing itself. */
+/** The lines of styled text that the demo shows at one moment, computed from the tasks. Does not draw. */
 import type { HistoryEntry, Task } from '../../index.ts'
-import type { Style } from '../render.ts'
+import type { Style } from '../output/render.ts'
 import { lostLease } from './account.ts'
 import type { Member } from './crew.ts'
 import { type DemoInput, KIND_NAMES, KINDS, type KindName, SLOTS } from './kinds.ts'
@@ -48,7 +48,7 @@ export const scene = (moment: Moment): Line[] => {
 
 export const hasEnded = ({ status }: Task): boolean => status !== 'pending' && status !== 'running'
 
-/** The parts of a bar, from the left: what it stands for, and how it looks. */
+/** The parts of a bar, from left to right: meaning and style. */
 const PARTS: readonly (readonly [status: string, char: string, style: Style, word: string])[] = [
   ['completed', '█', 'green', 'completed'],
   ['failed', '█', 'red', 'dead'],
@@ -67,7 +67,7 @@ const kindLine = (kind: KindName, tasks: readonly Task[]): Line => {
   return [[` ${kind.padEnd(NAME_WIDTH)}`, 'bold'], ...bar, ...words]
 }
 
-/** Whole parts of `width` in proportion to the counts, nothing rounded away. */
+/** Divides `width` in proportion to the counts; a count above 0 gets at least one column. */
 export const shares = (counts: readonly number[], width: number): number[] => {
   const total = counts.reduce((sum, count) => sum + count, 0)
   if (total === 0) return counts.map((_, i) => (i === counts.length - 1 ? width : 0))
@@ -92,7 +92,7 @@ const memberLine = ({ id, state }: Member, { tasks, killedAt }: Moment): Line =>
   if (state === 'killed') {
     const found = tasks.filter(({ history }) => lostLease(history, id) !== null).length
     const holds =
-      held > 0 ? `${held} tasks wait for their leases to end` : `its ${found} tasks were found, and run again`
+      held > 0 ? `${held} tasks wait for their leases to lapse` : `its ${found} tasks were found and run again`
     return [
       name,
       ['✗ killed (SIGKILL)', ['red', 'bold']],
@@ -108,16 +108,16 @@ const memberLine = ({ id, state }: Member, { tasks, killedAt }: Moment): Line =>
   ]
 }
 
-/** Moves worth telling, each in its words; that something went as it should is told by the bars. */
+/** Text for moves that are not routine; the bars show routine ones. */
 const NEWS: Readonly<Record<string, (entry: HistoryEntry, task: Task) => Segment>> = {
   fail: ({ to, at, error, availableAt }) =>
-    to === 'failed' ? [`is dead: ${error}`, 'red'] : [`failed: ${error}; again in ${availableAt! - at}ms`, 'yellow'],
+    to === 'failed' ? [`is dead: ${error}`, 'red'] : [`failed: ${error}; retries in ${availableAt! - at}ms`, 'yellow'],
   reschedule: ({ delay, count }) => [
     `got 429 Too Many Requests; sleeps ${seconds(delay!)} in the store (sleep ${count})`,
     'blueBright',
   ],
-  expire: () => ['expired: too late to be worth running', 'yellow'],
-  'lose-lease': ({ by }) => [`had lost its worker: its lease expired, found by ${by}, runs again`, ['magenta', 'bold']],
+  expire: () => ['expired before a worker claimed it', 'yellow'],
+  'lose-lease': ({ by }) => [`lost its worker: lease expired, found by ${by}, runs again`, ['magenta', 'bold']],
 }
 
 export const newsOf = (task: Task, entry: HistoryEntry, startedAt: number): Line | null => {

@@ -1,11 +1,11 @@
-/** Lines onto a terminal: redrawn in place, clipped to its width, the cursor out of the way until the end. */
+/** Draws lines on a terminal: redrawn in place, clipped to its width, with the cursor hidden until the end. */
 import { clearLine, clearScreenDown, cursorTo, moveCursor } from 'node:readline'
-import { paint } from '../render.ts'
+import { paint } from '../output/render.ts'
 import type { Line } from './scene.ts'
 
 export interface Screen {
   draw(lines: readonly Line[]): void
-  /** Leaves the last picture, or (with nothing to leave) an empty place, and gives the cursor back. */
+  /** Keeps or clears the last picture, and shows the cursor again. */
   close(options: { readonly keepPicture: boolean }): void
 }
 
@@ -23,7 +23,7 @@ export const openScreen = (terminal: NodeJS.WriteStream): Screen => {
   }
   return {
     draw(lines) {
-      // A picture taller than the terminal cannot be redrawn in place: its end is what gives way.
+      // A picture taller than the terminal cannot be redrawn in place, so its end is cut off.
       const shown = lines.slice(0, Math.max(1, (terminal.rows ?? 24) - 1))
       terminal.cork()
       home()
@@ -47,7 +47,7 @@ export const openScreen = (terminal: NodeJS.WriteStream): Screen => {
   }
 }
 
-/** Styled text, cut at `width` columns. */
+/** Styled text, truncated to `width` columns. */
 export const textOf = (line: Line, width = Number.POSITIVE_INFINITY): string => {
   let left = width
   let text = ''

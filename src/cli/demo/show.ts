@@ -1,14 +1,14 @@
-/** The course of the demo: submit, let the crew work, kill one of them in mid-work, wait until every task has ended. */
+/** Runs the demo: submits tasks, starts workers, kills one of them, and waits until every task has ended. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Client, Task } from '../../index.ts'
 import { Crew, type Member } from './crew.ts'
 import { KIND_NAMES, KINDS, type KindName } from './kinds.ts'
 import { hasEnded, type Line, type Moment, newsOf, newsTime } from './scene.ts'
 
-/** Whoever looks on: a terminal, or a log. */
+/** Where the demo is shown: a terminal or a log. */
 export interface Audience {
   see(moment: Moment): void
-  /** `isMain`: the plot, as against the colour. */
+  /** `isMain`: a main event, also shown in a log. */
   hear(line: Line, isMain: boolean): void
 }
 
@@ -18,20 +18,27 @@ export interface Ending {
   readonly killed: string | null
   readonly killedAt: number | null
   readonly elapsed: number
-  /** What the workers wrote to standard error. */
+  /** The workers' standard error. */
   readonly complaints: string
 }
 
 const WORKERS = 3
 const FRAME = 100
 const KILL_AFTER = 2_500
-/** Far beyond the usual ten seconds: whoever meets it sees in the sums what is missing. */
+/** Far beyond the usual ten seconds. After it, the sums show what is missing. */
 const LONGEST = 90_000
 
-export const show = async (client: Client, queue: string, audience: Audience, signal: AbortSignal): Promise<Ending> => {
+/** `url`: the client's store, for the workers. */
+export const show = async (
+  client: Client,
+  url: string,
+  queue: string,
+  audience: Audience,
+  signal: AbortSignal,
+): Promise<Ending> => {
   const submitted = await submitAll(client, queue)
   const startedAt = await client.now()
-  const crew = new Crew(WORKERS, client.address, queue)
+  const crew = new Crew(WORKERS, url, queue)
   const news: Line[] = []
   const seen = new Map<string, number>()
   let tasks: readonly Task[] = []
@@ -70,11 +77,11 @@ export const show = async (client: Client, queue: string, audience: Audience, si
   return { submitted, tasks, killed: killed?.id ?? null, killedAt, elapsed, complaints: crew.complaints }
 }
 
-/** One that holds several tasks, so that there is something to lose. */
+/** A worker that holds several tasks, so that the kill has an effect. */
 const busy = (members: readonly Member[], tasks: readonly Task[]): Member | null =>
   members.find(({ id }) => tasks.filter(({ lease }) => lease?.workerId === id).length > 1) ?? null
 
-/** The ids as submit gave them: this list, not the store, says what there must be in the end. */
+/** The ids that submit returned: this list, not the store, says which tasks must exist at the end. */
 const submitAll = async (client: Client, queue: string): Promise<Map<string, KindName>> => {
   const submitted = new Map<string, KindName>()
   for (const kind of KIND_NAMES) {
@@ -88,7 +95,7 @@ const submitAll = async (client: Client, queue: string): Promise<Map<string, Kin
   return submitted
 }
 
-/** All tasks with their histories. A list travels without them, so those that moved since the last look are read one by one. */
+/** All tasks with their histories. A list has none, so tasks that changed since the last read are read one by one. */
 const allOf = async (client: Client, queue: string, before: readonly Task[]): Promise<Task[]> => {
   const known = new Map(before.map((task) => [task.id, task]))
   const tasks: Task[] = []

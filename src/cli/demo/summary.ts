@@ -1,5 +1,5 @@
-/** The end of the demo: a table that accounts for every task, and what became of those that the killed worker held. */
-import { type Column, paint, statusStyle, table } from '../render.ts'
+/** The summary of the demo: a table that accounts for every task, and the outcome of those that the killed worker held. */
+import { type Column, paint, statusStyle, table } from '../output/render.ts'
 import type { Account, KindAccount, Orphan } from './account.ts'
 import { seconds } from './scene.ts'
 import type { Ending } from './show.ts'
@@ -65,8 +65,8 @@ const ORPHAN_COLUMNS: readonly Column<Orphan>[] = [
 
 const orphansText = (orphans: readonly Orphan[], killed: string, killedAt: number): string => {
   const held = `${orphans.length} ${orphans.length === 1 ? 'task' : 'tasks'}`
-  const told = `${killed} was killed with SIGKILL after ${seconds(killedAt)} and left ${held} behind. Their histories say:`
-  return `${told}\n${table(ORPHAN_COLUMNS, orphans)}`
+  const text = `${killed} was killed with SIGKILL after ${seconds(killedAt)} while it held ${held}. Their histories:`
+  return `${text}\n${table(ORPHAN_COLUMNS, orphans)}`
 }
 
 const totalOf = (kinds: readonly KindAccount[]): Row => {

@@ -1,10 +1,10 @@
-/** The dead letters: by what they died of, and back to life. What is about many is previewed first, and done in the background. */
+/** Dead letters: groups by error, replay and purge. Bulk actions require a preview and run as background jobs. */
 import type { DeadQuery, Duration, EachResult, HoldfastError, ReplayOptions } from '../../index.ts'
-import type { Deed } from '../deeds.ts'
-import { errorOf } from '../errors.ts'
-import { TASK_QUERY, taskQuery, wholeNumber } from '../queries.ts'
+import type { BackgroundJob } from '../background-jobs.ts'
 import type { Call, JsonRoute, Route } from '../route.ts'
-import { anything, duration, flag, listOf, ref, type Schema, shape, text, whole } from '../schemas.ts'
+import { errorOf } from '../wire/errors.ts'
+import { TASK_QUERY, taskQuery, wholeNumber } from '../wire/queries.ts'
+import { anything, duration, flag, listOf, ref, type Schema, shape, text, whole } from '../wire/schemas.ts'
 
 const { status: _, workerId: __, ...deadQuery } = TASK_QUERY
 
@@ -24,21 +24,21 @@ const which: Readonly<Record<string, Schema>> = {
   ),
 }
 
-const deed = shape({
+const job = shape({
   id: text(),
   name: text(),
   state: { type: 'string', enum: ['running', 'done', 'failed'] },
-  done: whole('tasks so far'),
-  report: anything('how it went, once it is done'),
+  done: whole('tasks processed so far'),
+  report: anything('the result, once it is done'),
   error: anything('why it failed'),
 })
 const preview = shape({ matched: whole(), capped: flag(), sample: listOf(ref('Task')), confirm: text() })
 
-/** Too many to tell one by one. */
+/** The report lists no more refused tasks than this. */
 const MOST_REFUSED = 100
 /** Newest first. */
 const SCANNED = 2_000
-/** A preview counts no further. */
+/** A preview counts up to this. */
 const PREVIEWED = 5_000
 
 const chosen = ({ ids, query }: Call['body']): readonly string[] | DeadQuery =>
@@ -47,7 +47,7 @@ const chosen = ({ ids, query }: Call['body']): readonly string[] | DeadQuery =>
 const refusedOf = (results: readonly (EachResult | { readonly id: string; readonly error?: HoldfastError })[]) =>
   results.flatMap((one) => ('error' in one && one.error ? [{ id: one.id, error: errorOf(one.error) }] : []))
 
-/** A query must have been looked at before; ids have been. */
+/** A query requires a preview; ids do not. */
 const demand = ({ confirmations, body }: Call, name: string): void => {
   if (body['ids'] === undefined) confirmations.demand(name, body['query'] ?? null, body['confirm'])
 }
@@ -62,22 +62,22 @@ const previewing = (name: 'replay' | 'purge', summary: string): JsonRoute => ({
   body: shape({}, which),
   answer: preview,
   run: async (call) => {
-    const { client, body, showing, confirmations } = call
+    const { client, body, redaction, confirmations } = call
     const { matched, capped, sample } = await client.deadLetters[name](chosen(body), { dryRun: true, cap: PREVIEWED })
     return {
       matched,
       capped,
-      sample: await showing.tasks(sample),
+      sample: await redaction.tasks(sample),
       confirm: confirmations.give(name, body['query'] ?? null),
     }
   },
 })
 
-const replay = (call: Call): Deed => {
+const replay = (call: Call): BackgroundJob => {
   demand(call, 'replay')
-  const { client, deeds, body } = call
+  const { client, jobs, body } = call
   const { ids: _ids, query: _query, confirm: _confirm, ...options } = body
-  return deeds.begin('replay', async (onProgress, signal) => {
+  return jobs.begin('replay', async (onProgress, signal) => {
     const report = await client.deadLetters.replay(chosen(body), { ...(options as ReplayOptions), onProgress, signal })
     const { matched, capped, stopped, canary, results } = report
     const refused = refusedOf(results)
@@ -92,10 +92,10 @@ const replay = (call: Call): Deed => {
   })
 }
 
-const purge = (call: Call): Deed => {
+const purge = (call: Call): BackgroundJob => {
   demand(call, 'purge')
-  const { client, deeds, body } = call
-  return deeds.begin('purge', async (onProgress, signal) => {
+  const { client, jobs, body } = call
+  return jobs.begin('purge', async (onProgress, signal) => {
     const { matched, capped, stopped, results } = await client.deadLetters.purge(chosen(body), { onProgress, signal })
     const refused = refusedOf(results)
     return {
@@ -108,79 +108,80 @@ const purge = (call: Call): Deed => {
   })
 }
 
-const confirm = text('of the preview; needed with `query`, not with `ids`')
+const confirm = text('from the preview; required with `query`, not with `ids`')
 
 export const DEAD_LETTERS: readonly Route[] = [
   {
     method: 'get',
     path: '/dead-letters/groups',
     name: 'deadGroups',
-    summary: 'What tasks died of, largest group first',
+    summary: 'Dead letters grouped by error, largest group first',
     right: 'read',
-    query: { ...deadQuery, cap: whole('look at so many of the newest at the most; 2,000 when left out') },
-    answer: shape({ groups: listOf(ref('DeadGroup')), scanned: whole(), capped: flag('the counts are too low') }),
-    run: async ({ client, query: { cap, ...query }, showing }) => {
+    query: { ...deadQuery, cap: whole('maximum number of dead letters to read, newest first; default 2,000') },
+    answer: shape({ groups: listOf(ref('DeadGroup')), scanned: whole(), capped: flag('the counts are lower bounds') }),
+    run: async ({ client, query: { cap, ...query }, redaction }) => {
       const most = cap === undefined ? SCANNED : Math.min(wholeNumber(cap, 'cap'), 100_000)
       const { groups, scanned, capped } = await client.deadLetters.groups(taskQuery(query), { cap: most })
-      return { groups: await Promise.all(groups.map((group) => showing.group(group))), scanned, capped }
+      return { groups: await Promise.all(groups.map((group) => redaction.group(group))), scanned, capped }
     },
   },
-  previewing('replay', 'What a replay would be about; gives the `confirm` that it needs'),
+  previewing('replay', 'What a replay would affect; returns the `confirm` that the replay requires'),
   {
     method: 'post',
     path: '/dead-letters/replay',
     name: 'replayDeadLetters',
-    summary: 'Run dead letters again: these ids, a group, or all that match; a canary first, when asked',
+    summary: 'Replays dead letters: by ids, a group, or all that match; optionally with a canary first',
     right: 'operate',
     body: shape(
       {},
       {
         ...which,
         confirm,
-        canary: whole('so many first; unless all of them complete, the others are left alone'),
+        canary: whole('replay this many first; unless all of them complete, the others are left alone'),
         canaryTimeout: duration,
-        rate: whole('at the most so many a second'),
+        rate: whole('maximum number per second'),
         asNew: flag(),
         ttl: duration as Schema & { readonly default?: Duration },
       },
     ),
     status: 202,
-    answer: deed,
+    answer: job,
     refuses: ['NOT_CONFIRMED'],
     run: async (call) => replay(call),
   },
-  previewing('purge', 'What a purge would be about; gives the `confirm` that it needs'),
+  previewing('purge', 'What a purge would affect; returns the `confirm` that the purge requires'),
   {
     method: 'post',
     path: '/dead-letters/purge',
     name: 'purgeDeadLetters',
-    summary: 'Dead letters and their idempotency keys are gone for good',
+    summary: 'Permanently removes dead letters and their idempotency keys',
     right: 'operate',
     body: shape({}, { ...which, confirm }),
     status: 202,
-    answer: deed,
+    answer: job,
     refuses: ['NOT_CONFIRMED'],
     run: async (call) => purge(call),
   },
   {
     method: 'get',
-    path: '/deeds/{id}',
-    name: 'getDeed',
-    summary: 'How far a replay or purge has come. Known to the server that it was given to, until it restarts',
+    path: '/jobs/{id}',
+    name: 'getJob',
+    summary:
+      'The progress of a background job (a replay or purge). Only the server that started it knows it, until it restarts',
     right: 'read',
-    answer: deed,
+    answer: job,
     refuses: ['TASK_NOT_FOUND'],
-    run: async ({ deeds, params }) => deeds.get(params['id']!),
+    run: async ({ jobs, params }) => jobs.get(params['id']!),
   },
   {
     method: 'post',
-    path: '/deeds/{id}/stop',
-    name: 'stopDeed',
-    summary: 'Stops it between two batches; what is done stays done',
+    path: '/jobs/{id}/stop',
+    name: 'stopJob',
+    summary: 'Stops a background job between two batches; what is done stays done',
     right: 'operate',
     body: shape({}),
-    answer: deed,
+    answer: job,
     refuses: ['TASK_NOT_FOUND'],
-    run: async ({ deeds, params }) => deeds.stop(params['id']!),
+    run: async ({ jobs, params }) => jobs.stop(params['id']!),
   },
 ]

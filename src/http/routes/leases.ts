@@ -1,28 +1,38 @@
-/** The worker's side, for other languages: claim, keep, finish. The token of a claim is what every later call must show. */
-import { type Duration, HoldfastError, PermanentError, parseDuration, type Task, type TaskLease } from '../../index.ts'
-import { encoding, payloadOf } from '../payloads.ts'
+/** The worker API for other languages: claim, renew, finish. Every later call must present the token of the claim. */
+import {
+  type Duration,
+  type ErrorFacts,
+  HoldfastError,
+  PermanentError,
+  parseDuration,
+  type RescheduleOptions,
+  RetryableError,
+  type Task,
+  type TaskLease,
+} from '../../index.ts'
 import type { Call, JsonRoute, Route } from '../route.ts'
-import { anything, duration, flag, instant, listOf, ref, type Schema, shape, text, whole } from '../schemas.ts'
-import type { Showing } from '../showing.ts'
+import { encoding, payloadOf } from '../wire/payloads.ts'
+import type { Redaction } from '../wire/redaction.ts'
+import { anything, duration, flag, instant, listOf, ref, type Schema, shape, text, whole } from '../wire/schemas.ts'
 
 const lease = shape({
   task: ref('Task'),
-  token: text('show it when you renew or finish; tell it to nobody'),
+  token: text('required to renew or finish; keep it secret'),
   workerId: text(),
-  fence: whole('grows with every claim: for your own guarded writes elsewhere'),
+  fence: whole('grows with every claim: use it to guard writes to other systems'),
   expiresAt: instant,
   heartbeatEvery: whole('milliseconds: renew this often'),
 })
 
-const shown = async ({ task, token, workerId, fence }: TaskLease, showing: Showing): Promise<object> => {
-  const { claimedAt, expiresAt } = task.lease!
+const shown = async ({ task, token, workerId, fence }: TaskLease, redaction: Redaction): Promise<object> => {
+  const { expiresAt, ttl } = task.lease!
   return {
-    task: await showing.claimed(task),
+    task: await redaction.claimed(task),
     token,
     workerId,
     fence,
     expiresAt: new Date(expiresAt).toISOString(),
-    heartbeatEvery: Math.max(1, Math.floor((expiresAt - claimedAt) / 3)),
+    heartbeatEvery: Math.max(1, Math.floor(ttl / 3)),
   }
 }
 
@@ -39,7 +49,7 @@ interface Wish {
 }
 
 const claim: JsonRoute['run'] = async (call) => {
-  const { claims, body, showing } = call
+  const { claims, body, redaction } = call
   const { limit = 1, wait = 0, queues = ['default'], ...options } = body as unknown as Wish
   if (limit < 1 || limit > MOST || queues.length === 0)
     throw new HoldfastError('INVALID_OPTION', `limit must be 1 to ${MOST}, and queues must name one`, {
@@ -47,12 +57,12 @@ const claim: JsonRoute['run'] = async (call) => {
     })
   const patience = Math.min(parseDuration(wait, 'wait'), LONGEST_WAIT)
   const leases = await claims.some({ ...options, queues, limit, patience }, () => call.signal)
-  return { leases: await Promise.all(leases.map((one) => shown(one, showing))) }
+  return { leases: await Promise.all(leases.map((one) => shown(one, redaction))) }
 }
 
 type Finish = (held: TaskLease, call: Call) => Promise<Task>
 
-/** Under the token alone: who shows it is the holder. */
+/** The token alone identifies the holder. */
 const finishing = (
   name: string,
   summary: string,
@@ -65,7 +75,7 @@ const finishing = (
   name: `${name}Task`,
   summary,
   right: 'work',
-  body: shape({ token: text('of the claim'), ...required }, optional),
+  body: shape({ token: text('from the claim'), ...required }, optional),
   answer: shape({ id: text(), status: text(), availableAt: instant, attempts: whole() }),
   refuses: ['TASK_NOT_FOUND', 'STALE_LEASE'],
   run: async (call) => {
@@ -78,14 +88,16 @@ const heldBy = ({ client, params, body }: Call): Promise<TaskLease> =>
   client.lease(params['id']!, { token: body['token'] as string })
 
 interface Failure {
-  readonly error: { readonly name?: string; readonly message: string; readonly stack?: string }
+  readonly error: Partial<ErrorFacts> & { readonly message: string }
   readonly permanent?: boolean
+  readonly delay?: Duration
 }
 
-/** As the handler elsewhere told it; nothing of this process. */
-const errorOf = ({ error: { name = 'Error', message, stack = '' }, permanent }: Failure): Error => {
-  const error = permanent ? new PermanentError(message) : new Error(message)
-  return Object.defineProperties(error, { name: { value: name }, stack: { value: stack } })
+/** The error as the remote handler reported it, without anything of this process. */
+const errorOf = ({ error: { name = 'Error', message, stack = '', ...facts }, permanent, delay }: Failure): Error => {
+  const retried = (): Error => (delay === undefined ? new Error(message) : new RetryableError(message, { delay }))
+  const error = permanent ? new PermanentError(message) : retried()
+  return Object.defineProperties(Object.assign(error, facts), { name: { value: name }, stack: { value: stack } })
 }
 
 export const LEASES: readonly Route[] = [
@@ -93,16 +105,16 @@ export const LEASES: readonly Route[] = [
     method: 'post',
     path: '/claim',
     name: 'claim',
-    summary: 'The next due tasks, each under a lease; an empty list when there are none',
+    summary: 'Claims the next due tasks, each under a lease; an empty list if there are none',
     right: 'work',
     body: shape(
-      { workerId: text('unique for each start of each worker') },
+      { workerId: text('unique for every start of every worker') },
       {
         queues: listOf(text(), 20),
         types: listOf(text(), 200),
-        limit: whole(`1 to ${MOST}; 1 when left out`),
+        limit: whole(`1 to ${MOST}; default 1`),
         leaseTtl: duration,
-        wait: anything('how long to wait for work, as a duration of up to 30 s; 0 when left out'),
+        wait: anything('how long to wait for work: a duration of up to 30 s; default 0'),
       },
     ),
     answer: shape({ leases: listOf(lease) }),
@@ -113,7 +125,7 @@ export const LEASES: readonly Route[] = [
     method: 'post',
     path: '/tasks/{id}/claim',
     name: 'claimTask',
-    summary: 'This very task. The same worker again gets the same lease',
+    summary: 'Claims this task. A repeat by the same worker returns the same lease',
     right: 'work',
     body: shape({ workerId: text() }, { leaseTtl: duration }),
     answer: lease,
@@ -129,18 +141,21 @@ export const LEASES: readonly Route[] = [
       'TASK_ARCHIVED',
       'INVALID_WORKER_ID',
     ],
-    run: async ({ client, params, body, showing }) =>
-      shown(await client.claim(params['id']!, body as unknown as Wish), showing),
+    run: async ({ client, params, body, redaction }) =>
+      shown(await client.claim(params['id']!, body as unknown as Wish), redaction),
   },
   {
     method: 'post',
     path: '/tasks/{id}/heartbeat',
     name: 'heartbeatTask',
-    summary: 'Keeps the lease for another while, and tells whether somebody asked the task to stop',
+    summary: 'Renews the lease, and says whether a cancel was requested',
     right: 'work',
     body: shape(
-      { token: text('of the claim') },
-      { progress: anything('any JSON value'), leaseTtl: anything('as it was claimed with; a duration') },
+      { token: text('from the claim') },
+      {
+        progress: anything('any JSON value'),
+        leaseTtl: anything('a new lease length: a duration. Default: the length of the claim'),
+      },
     ),
     answer: shape({ cancelRequested: flag() }),
     refuses: ['TASK_NOT_FOUND', 'STALE_LEASE'],
@@ -151,28 +166,33 @@ export const LEASES: readonly Route[] = [
   },
   finishing(
     'complete',
-    'Done, with an output. A repeat with the same token is a success',
+    'Completes the task with an output. A repeat with the same token succeeds',
     (held, { body: { output = null, encoding: how } }) => held.complete(payloadOf(output, how, 'output')),
     {},
-    { output: anything('any JSON value; null when left out'), encoding },
+    { output: anything('any JSON value; default null'), encoding },
   ),
   finishing(
     'fail',
-    'Retried after a backoff, or dead when no retries are left or `permanent`',
+    'Fails the run: the task is retried after a backoff, or dead if no retries are left or with `permanent`',
     (held, { body }) => held.fail(errorOf(body as unknown as Failure)),
-    { error: shape({ message: text() }, { name: text(), stack: text() }) },
-    { permanent: flag('no retry') },
+    {
+      error: shape(
+        { message: text() },
+        { name: text(), stack: text(), code: text(), detail: text(), cause: ref('ErrorCause') },
+      ),
+    },
+    { permanent: flag('no retry'), delay: anything('replaces the backoff before the retry, this once: a duration') },
   ),
   finishing(
     'reschedule',
-    'A durable sleep: pending again, due after the delay; costs no retry',
-    (held, { body: { delay, extendExpiration } }) =>
-      held.reschedule(
-        delay as Duration,
-        extendExpiration === undefined ? {} : { extendExpiration: extendExpiration as Duration },
-      ),
+    'Durable sleep: the task is pending again and due after the delay; costs no retry',
+    (held, { body: { token: _, delay, ...options } }) =>
+      held.reschedule(delay as Duration, options as RescheduleOptions),
     { delay: duration },
-    { extendExpiration: duration },
+    {
+      extendExpiration: duration,
+      pause: { type: 'string', enum: ['queue'], description: 'also pause the queue until the task is due again' },
+    },
   ),
-  finishing('release', 'Pending again as if it had not been claimed', (held) => held.release()),
+  finishing('release', 'Returns the task to the queue as if it had not been claimed', (held) => held.release()),
 ]

@@ -1,8 +1,8 @@
-/** What an operator does with one task. */
-import type { ReplayOptions, Task } from '../../index.ts'
-import { reason } from '../payloads.ts'
+/** Moves of one task by an operator. */
+import type { AmendOptions, ReplayOptions, Task } from '../../index.ts'
 import type { Call, JsonRoute, Route } from '../route.ts'
-import { duration, flag, ref, type Schema, shape } from '../schemas.ts'
+import { encoding, payloadOf, reason } from '../wire/payloads.ts'
+import { anything, duration, flag, ref, type Schema, shape, taskOptions } from '../wire/schemas.ts'
 
 type Move = (call: Call, id: string) => Promise<Task>
 
@@ -21,7 +21,7 @@ const moving = (
   body,
   answer: ref('Task'),
   refuses: ['TASK_NOT_FOUND', ...refuses],
-  run: async (call) => call.showing.task(await move(call, call.params['id']!)),
+  run: async (call) => call.redaction.task(await move(call, call.params['id']!)),
 })
 
 const replay: Move = async ({ client, body, signal }, id) => {
@@ -31,37 +31,60 @@ const replay: Move = async ({ client, body, signal }, id) => {
   return result.task
 }
 
+const amend: Move = ({ client, body }, id) => {
+  const { encoding: how, ...options } = body as AmendOptions & { encoding?: unknown }
+  return client.amend(id, 'input' in options ? { ...options, input: payloadOf(options.input, how, 'input') } : options)
+}
+
+const { priority, at, delay, ttl } = taskOptions
+const AMENDMENT: Readonly<Record<string, Schema>> = {
+  priority: priority!,
+  at: at!,
+  delay: delay!,
+  ttl: ttl!,
+  expiresAt: anything('not from this instant on; null: it never expires'),
+  input: anything('in place of the input that it was submitted with'),
+  encoding,
+  tags: { type: ['object', 'null'] },
+}
+
 export const MOVES: readonly Route[] = [
   moving(
     'cancel',
-    'A pending task is cancelled, a running one asked to stop',
+    'Cancels a pending task, or asks a running one to stop',
     ['CANNOT_CANCEL'],
     ({ client, body }, id) => client.cancel(id, body as { reason?: string }),
     shape({}, { reason }),
   ),
   moving(
     'retry',
-    'A failed task with retries left, a cancelled one, or a running one, which loses its lease',
+    'Retries a failed task with retries left, a cancelled one, or a running one, which loses its lease',
     ['CANNOT_RETRY', 'MAX_ATTEMPTS_REACHED'],
     ({ client }, id) => client.retry(id),
   ),
   moving(
     'replay',
-    'A dead letter runs again, with all its retries',
+    'Runs a dead letter again, with a new retry budget',
     ['CANNOT_REPLAY'],
     replay,
-    shape({}, { asNew: flag('as a new task; the old one is archived'), ttl: duration }),
+    shape({}, { asNew: flag('create a new task; the old one is archived'), ttl: duration }),
   ),
-  moving('archive', 'Hidden from default lists', ['TASK_NOT_TERMINAL'], ({ client }, id) => client.archive(id)),
-  moving('unarchive', 'Back to the status before archive', ['CANNOT_UNARCHIVE'], ({ client }, id) =>
+  moving('amend', 'Changes a task that waits', ['CANNOT_AMEND', 'TASK_MOVED'], amend, shape({}, AMENDMENT)),
+  moving('run-now', 'Makes a task that waits due at once', ['CANNOT_AMEND', 'TASK_MOVED'], ({ client }, id) =>
+    client.runNow(id),
+  ),
+  moving('archive', 'Hides an ended task from default lists', ['TASK_NOT_TERMINAL'], ({ client }, id) =>
+    client.archive(id),
+  ),
+  moving('unarchive', 'Restores the status before archive', ['CANNOT_UNARCHIVE'], ({ client }, id) =>
     client.unarchive(id),
   ),
-  moving('expire', 'A pending task expires now', ['CANNOT_EXPIRE'], ({ client }, id) => client.markExpired(id)),
+  moving('expire', 'Expires a pending task now', ['CANNOT_EXPIRE'], ({ client }, id) => client.markExpired(id)),
   {
     method: 'delete',
     path: '/tasks/{id}',
     name: 'deleteTask',
-    summary: 'A task that has ended, and its idempotency key, are gone',
+    summary: 'Removes an ended task and its idempotency key',
     right: 'operate',
     answer: null,
     refuses: ['TASK_NOT_FOUND', 'TASK_NOT_TERMINAL'],

@@ -1,8 +1,8 @@
 /** Recurring work. */
 import type { Schedule, ScheduleChanges, ScheduleOptions } from '../../index.ts'
-import { encoding, payloadOf } from '../payloads.ts'
-import { wholeNumber } from '../queries.ts'
 import type { Call, JsonRoute, Route } from '../route.ts'
+import { encoding, payloadOf } from '../wire/payloads.ts'
+import { wholeNumber } from '../wire/queries.ts'
 import {
   anything,
   duration,
@@ -15,15 +15,15 @@ import {
   taskOptions,
   text,
   whole,
-} from '../schemas.ts'
+} from '../wire/schemas.ts'
 
 const { at: _, expiresAt: __, ...scheduled } = taskOptions
 
 const plan: Readonly<Record<string, Schema>> = {
-  cron: text('five fields, six with seconds first, or @daily and its like'),
+  cron: text('five fields, six with seconds first, or @daily and similar'),
   every: duration,
   mode: { type: 'string', enum: ['fixed-rate', 'fixed-delay'] },
-  timezone: text('of cron: an IANA name; UTC when left out'),
+  timezone: text('for cron: an IANA name; default UTC'),
   overlap: { type: 'string', enum: ['skip', 'allow'] },
   catchUp: { type: 'string', enum: ['skip', 'last', 'all'] },
   options: shape({}, scheduled),
@@ -48,7 +48,7 @@ const changing = (name: string, summary: string, change: Change): JsonRoute => (
   body: shape({}),
   answer: ref('Schedule'),
   refuses: ['SCHEDULE_NOT_FOUND', 'SCHEDULE_MOVED'],
-  run: async (call) => call.showing.schedule(await change(call, call.params['id']!)),
+  run: async (call) => call.redaction.schedule(await change(call, call.params['id']!)),
 })
 
 export const SCHEDULES: readonly Route[] = [
@@ -56,25 +56,25 @@ export const SCHEDULES: readonly Route[] = [
     method: 'get',
     path: '/schedules',
     name: 'listSchedules',
-    summary: 'Every schedule, by id',
+    summary: 'All schedules, by id',
     right: 'read',
     answer: shape({ schedules: listOf(ref('Schedule')) }),
-    run: async ({ client, showing }) => ({
-      schedules: (await client.schedules.list()).map((one) => showing.schedule(one)),
+    run: async ({ client, redaction }) => ({
+      schedules: (await client.schedules.list()).map((one) => redaction.schedule(one)),
     }),
   },
   {
     method: 'post',
     path: '/schedules',
     name: 'createSchedule',
-    summary: 'Fires for the first time at its first slot after now',
+    summary: 'Creates a schedule. It does not fire before its first slot',
     right: 'operate',
-    body: shape({ id: text(), type: text(), input: anything('of every task') }, { ...plan, paused: flag() }),
+    body: shape({ id: text(), type: text(), input: anything('the input of every task') }, { ...plan, paused: flag() }),
     status: 201,
     answer: ref('Schedule'),
     refuses: ['ALREADY_EXISTS', 'INVALID_DURATION', 'INVALID_TASK'],
-    run: async ({ client, body, showing }) =>
-      showing.schedule(await client.schedules.create(planOf<ScheduleOptions>(body))),
+    run: async ({ client, body, redaction }) =>
+      redaction.schedule(await client.schedules.create(planOf<ScheduleOptions>(body))),
   },
   {
     method: 'get',
@@ -84,25 +84,25 @@ export const SCHEDULES: readonly Route[] = [
     right: 'read',
     answer: ref('Schedule'),
     refuses: ['SCHEDULE_NOT_FOUND'],
-    run: async ({ client, params, showing }) => showing.schedule(await client.schedules.get(params['id']!)),
+    run: async ({ client, params, redaction }) => redaction.schedule(await client.schedules.get(params['id']!)),
   },
   {
     method: 'patch',
     path: '/schedules/{id}',
     name: 'updateSchedule',
-    summary: 'What is left out stays as it is; what is due by the old plan still fires by the old plan',
+    summary: 'Changes a schedule. Omitted fields stay as they are; slots that are already due fire under the old plan',
     right: 'operate',
-    body: shape({}, { ...plan, type: text(), input: anything('of every task') }),
+    body: shape({}, { ...plan, type: text(), input: anything('the input of every task') }),
     answer: ref('Schedule'),
     refuses: ['SCHEDULE_NOT_FOUND', 'SCHEDULE_MOVED', 'INVALID_DURATION'],
-    run: async ({ client, params, body, showing }) =>
-      showing.schedule(await client.schedules.update(params['id']!, planOf<ScheduleChanges>(body))),
+    run: async ({ client, params, body, redaction }) =>
+      redaction.schedule(await client.schedules.update(params['id']!, planOf<ScheduleChanges>(body))),
   },
   {
     method: 'delete',
     path: '/schedules/{id}',
     name: 'deleteSchedule',
-    summary: 'It fires no more; the tasks that it made stay',
+    summary: 'Deletes a schedule; its tasks stay',
     right: 'operate',
     answer: null,
     refuses: ['SCHEDULE_NOT_FOUND'],
@@ -114,7 +114,7 @@ export const SCHEDULES: readonly Route[] = [
     name: 'nextOfSchedule',
     summary: 'Its next slots',
     right: 'read',
-    query: { count: whole('at most 100; 5 when left out') },
+    query: { count: whole('at most 100; default 5') },
     answer: shape({ slots: listOf(instant) }),
     refuses: ['SCHEDULE_NOT_FOUND'],
     run: async ({ client, params, query: { count = '5' } }) => {
@@ -122,18 +122,20 @@ export const SCHEDULES: readonly Route[] = [
       return { slots: slots.map((at) => new Date(at).toISOString()) }
     },
   },
-  changing('pause', 'No slot fires until it is resumed', ({ client }, id) => client.schedules.pause(id)),
-  changing('resume', 'Fires again, from its next slot on', ({ client }, id) => client.schedules.resume(id)),
+  changing('pause', 'Pauses a schedule: no slot fires until it is resumed', ({ client }, id) =>
+    client.schedules.pause(id),
+  ),
+  changing('resume', 'Resumes a schedule from its next slot on', ({ client }, id) => client.schedules.resume(id)),
   {
     method: 'post',
     path: '/schedules/{id}/trigger',
     name: 'triggerSchedule',
-    summary: 'Makes one task now',
+    summary: 'Creates one task now',
     right: 'operate',
     body: shape({}),
     status: 201,
     answer: ref('Task'),
     refuses: ['SCHEDULE_NOT_FOUND', 'SCHEDULE_MOVED'],
-    run: async ({ client, params, showing }) => showing.task(await client.schedules.trigger(params['id']!)),
+    run: async ({ client, params, redaction }) => redaction.task(await client.schedules.trigger(params['id']!)),
   },
 ]

@@ -1,17 +1,17 @@
-/** Putting tasks in. */
+/** Submits tasks. */
 import type { SubmitManyItem, SubmitOptions } from '../../index.ts'
-import { errorOf } from '../errors.ts'
-import { encoding, payloadOf } from '../payloads.ts'
 import type { Route } from '../route.ts'
-import { anything, duration, listOf, ref, type Schema, shape, taskOptions, text } from '../schemas.ts'
+import { errorOf } from '../wire/errors.ts'
+import { encoding, payloadOf } from '../wire/payloads.ts'
+import { anything, duration, listOf, ref, type Schema, shape, taskOptions, text } from '../wire/schemas.ts'
 
 const submission: Schema = shape(
   { type: text('which handler runs it'), input: anything('any JSON value') },
   {
     ...taskOptions,
     encoding,
-    id: text('any UUID; made when left out'),
-    idempotencyKey: text('the same key gives the same task'),
+    id: text('any UUID; generated if omitted'),
+    idempotencyKey: text('the same key returns the same task'),
     idempotencyTtl: duration,
     onMismatch: { type: 'string', enum: ['error', 'existing'] },
   },
@@ -31,33 +31,33 @@ export const SUBMITTING: readonly Route[] = [
     method: 'post',
     path: '/tasks',
     name: 'submitTask',
-    summary: 'Put a task into the store. When it is answered, the task is as durable as the store can make it',
+    summary: 'Submits a task. When the response arrives, the task is as durable as the store can make it',
     right: 'submit',
     body: submission,
     status: 201,
     answer: ref('Task'),
     refuses: ['INVALID_TASK', 'INVALID_DURATION', 'ALREADY_EXISTS', 'IDEMPOTENCY_CONFLICT'],
-    run: async ({ client, body, showing }) => {
+    run: async ({ client, body, redaction }) => {
       const { type, input, ...options } = itemOf(body as unknown as Given)
-      return showing.task(await client.submit(type, input, options))
+      return redaction.task(await client.submit(type, input, options))
     },
   },
   {
     method: 'post',
     path: '/tasks/batch',
     name: 'submitTasks',
-    summary: 'Put many in, each with its own result, in order; a bad one does not stop the others',
+    summary: 'Submits many tasks. Each has its own result, in order; an invalid one does not stop the others',
     right: 'submit',
     body: shape({ tasks: listOf(submission, MOST) }),
     answer: shape({ results: listOf(shape({}, { task: ref('Task'), error: { type: 'object' } })) }),
     refuses: ['INVALID_TASK'],
-    run: async ({ client, body, showing }) => {
+    run: async ({ client, body, redaction }) => {
       const items = (body['tasks'] as readonly Given[]).map(itemOf)
       const results = await client.submitMany(items)
       return {
         results: await Promise.all(
           results.map(async (result) =>
-            'task' in result ? { task: await showing.task(result.task) } : { error: errorOf(result.error) },
+            'task' in result ? { task: await redaction.task(result.task) } : { error: errorOf(result.error) },
           ),
         ),
       }

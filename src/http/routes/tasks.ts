@@ -1,7 +1,8 @@
-/** Tasks, one and many: look at them. What moves them is in moves.ts. */
-import { listOptions, MOST_PASSED, PAGE_QUERY, TASK_QUERY, taskQuery, wholeNumber } from '../queries.ts'
+/** Reads tasks, one or many. moves.ts changes them. */
+
 import type { Route } from '../route.ts'
-import { flag, instant, listOf, ref, shape, text, whole } from '../schemas.ts'
+import { listOptions, MAX_SCANNED, PAGE_QUERY, TASK_QUERY, taskQuery, wholeNumber } from '../wire/queries.ts'
+import { flag, instant, listOf, ref, shape, text, whole } from '../wire/schemas.ts'
 
 const CAP = 10_000
 
@@ -11,29 +12,29 @@ export const TASKS: readonly Route[] = [
     path: '/tasks',
     name: 'listTasks',
     summary:
-      'Tasks that match, newest first, a page at a time; without their histories. A page ends after a look at 50,000 tasks: it may be short, or empty, and have a cursor',
+      'Matching tasks, newest first, by page, without their histories. A page scans at most 50,000 tasks: it may be short or empty and still have a cursor',
     right: 'read',
     query: { ...TASK_QUERY, ...PAGE_QUERY },
     answer: shape({
       tasks: listOf(ref('Task')),
-      cursor: { type: ['string', 'null'], description: 'null: the last page' },
+      cursor: { type: ['string', 'null'], description: 'null on the last page' },
     }),
-    run: async ({ client, query, showing }) => {
+    run: async ({ client, query, redaction }) => {
       const { tasks, cursor } = await client.list(listOptions(query))
-      return { tasks: await showing.tasks(tasks), cursor }
+      return { tasks: await redaction.tasks(tasks), cursor }
     },
   },
   {
     method: 'get',
     path: '/tasks/count',
     name: 'countTasks',
-    summary: 'How many match, counted up to a cap, and among the newest 50,000 where no index helps',
+    summary: 'The number of matching tasks, up to a cap, and among the newest 50,000 where no index helps',
     right: 'read',
-    query: { ...TASK_QUERY, cap: whole('at most 100,000; 10,000 when left out') },
-    answer: shape({ count: whole(), capped: flag('there may be more') }),
+    query: { ...TASK_QUERY, cap: whole('at most 100,000; default 10,000') },
+    answer: shape({ count: whole(), capped: flag('the count is a lower bound') }),
     run: async ({ client, query: { cap, ...query } }) => {
-      const most = cap === undefined ? CAP : Math.min(wholeNumber(cap, 'cap'), 100_000)
-      return client.count(taskQuery(query), { cap: most, most: MOST_PASSED })
+      const counted = cap === undefined ? CAP : Math.min(wholeNumber(cap, 'cap'), 100_000)
+      return client.count(taskQuery(query), { cap: counted, maxScanned: MAX_SCANNED })
     },
   },
   {
@@ -45,7 +46,7 @@ export const TASKS: readonly Route[] = [
     query: { key: text() },
     answer: ref('Task'),
     refuses: ['TASK_NOT_FOUND'],
-    run: async ({ client, query, showing }) => showing.task(await client.getByIdempotencyKey(query['key'] ?? '')),
+    run: async ({ client, query, redaction }) => redaction.task(await client.getByIdempotencyKey(query['key'] ?? '')),
   },
   {
     method: 'get',
@@ -55,7 +56,7 @@ export const TASKS: readonly Route[] = [
     right: 'read',
     answer: ref('Task'),
     refuses: ['TASK_NOT_FOUND'],
-    run: async ({ client, params, showing }) => showing.task(await client.get(params['id']!)),
+    run: async ({ client, params, redaction }) => redaction.task(await client.get(params['id']!)),
   },
   {
     method: 'get',
@@ -65,24 +66,27 @@ export const TASKS: readonly Route[] = [
     right: 'read',
     answer: shape({ history: listOf(ref('HistoryEntry')) }),
     refuses: ['TASK_NOT_FOUND'],
-    run: async ({ client, params, showing }) => ({
-      history: (await showing.task(await client.get(params['id']!)))['history'],
+    run: async ({ client, params, redaction }) => ({
+      history: (await redaction.task(await client.get(params['id']!)))['history'],
     }),
   },
   {
     method: 'get',
     path: '/tasks/{id}/why',
     name: 'whyTask',
-    summary: 'Why it is not running, or that it is: a sentence, and the facts that it rests on',
+    summary: 'Why the task is not running, or that it is: a sentence and the facts behind it',
     right: 'read',
     answer: shape({
       reason: text(),
-      sentence: { type: ['string', 'null'], description: 'null for who may not see payloads: it may quote an error' },
+      sentence: {
+        type: ['string', 'null'],
+        description: 'null without the right to see payloads, because it may quote an error',
+      },
       now: instant,
       queuePaused: flag(),
       queueReady: shape({ count: whole(), capped: flag() }),
       queueRunning: shape({ count: whole(), capped: flag() }),
-      workers: listOf(text('ids of those that could take it')),
+      workers: listOf(text('ids of workers that could run it')),
     }),
     refuses: ['TASK_NOT_FOUND'],
     run: async ({ client, params, rights }) => {

@@ -1,14 +1,15 @@
-/** Looking at the whole: what there is, what it does, what changes. */
+/** Reads the store as a whole: info, counts, workers, changes. */
 import { COUNTED_VIEWS, type WorkerInfo } from '../../index.ts'
-import { STATS_CAP } from '../feed.ts'
+import { STATS_CAP } from '../live/feed.ts'
+import { streamOf } from '../live/stream.ts'
 import type { Route } from '../route.ts'
-import { COUNTS, capped, flag, instant, listOf, ref, shape, text } from '../schemas.ts'
-import { streamOf } from '../viewing.ts'
+import { COUNTS, capped, flag, instant, listOf, ref, shape, text } from '../wire/schemas.ts'
 
-const shownWorker = ({ startedAt, beatAt, ...info }: WorkerInfo): Record<string, unknown> => ({
+const shownWorker = ({ startedAt, beatAt, stuck, ...info }: WorkerInfo): Record<string, unknown> => ({
   ...info,
   startedAt: new Date(startedAt).toISOString(),
   beatAt: new Date(beatAt).toISOString(),
+  stuck: { ...stuck, tasks: stuck.tasks.map((task) => ({ ...task, since: new Date(task.since).toISOString() })) },
 })
 
 export const WATCHING: readonly Route[] = [
@@ -16,7 +17,7 @@ export const WATCHING: readonly Route[] = [
     method: 'get',
     path: '/info',
     name: 'info',
-    summary: 'Which store this is, its time, and what the caller may do',
+    summary: 'The store, its time, and the rights of the caller',
     right: 'read',
     answer: shape({ address: text('without secrets'), now: instant, readOnly: flag(), rights: listOf(text()) }),
     run: async ({ client, rights, readOnly }) => ({
@@ -30,11 +31,11 @@ export const WATCHING: readonly Route[] = [
     method: 'get',
     path: '/stats',
     name: 'stats',
-    summary: 'How many tasks are where: all together, and queue by queue. `capped` names counts that may be more',
+    summary: 'Task counts by status, in total and by queue. `capped` names counts that are lower bounds',
     right: 'read',
     answer: shape({ now: instant, totals: shape({ ...COUNTS, capped }), queues: listOf(ref('QueueStats')) }),
-    run: async ({ client, showing }) => {
-      const [queues, now] = await Promise.all([client.stats({ cap: STATS_CAP }), showing.now()])
+    run: async ({ client, redaction }) => {
+      const [queues, now] = await Promise.all([client.stats({ cap: STATS_CAP }), redaction.now()])
       const totals = {
         ...Object.fromEntries(COUNTED_VIEWS.map((view) => [view, queues.reduce((so, queue) => so + queue[view], 0)])),
         capped: COUNTED_VIEWS.filter((view) => queues.some((queue) => queue.capped.includes(view))),
@@ -46,7 +47,7 @@ export const WATCHING: readonly Route[] = [
     method: 'get',
     path: '/workers',
     name: 'workers',
-    summary: 'Workers that are alive',
+    summary: 'Live workers',
     right: 'read',
     answer: shape({ workers: listOf(ref('Worker')) }),
     run: async ({ client }) => ({ workers: (await client.workers()).map(shownWorker) }),
@@ -56,7 +57,7 @@ export const WATCHING: readonly Route[] = [
     path: '/changes',
     name: 'changes',
     summary:
-      'What changes, as server-sent events: single moves (up to 200 at a time), each second in sum, counts by queue',
+      'Changes as server-sent events: single moves (up to 200 at a time), a summary of each second, counts by queue',
     right: 'read',
     query: {
       queue: text('only moves in this queue'),
@@ -70,7 +71,7 @@ export const WATCHING: readonly Route[] = [
       stats: shape({ queues: listOf(ref('QueueStats')) }),
       changes: shape({
         changes: listOf(ref('Change')),
-        skipped: { type: 'integer', description: 'so many more there were, not told one by one' },
+        skipped: { type: 'integer', description: 'how many more changes there were' },
       }),
     },
     stream: streamOf,

@@ -1,19 +1,22 @@
-/** The engine for stores that are versioned keys: the whole contract on get, create, compare-and-set, delete and ordered lists. */
+/** The store contract on a versioned key-value store: get, create, compare-and-set, delete and ordered lists. */
 import type { Fact } from '../../core/diagnosis.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import type { KeyRecord } from '../../core/idempotency.ts'
 import type { Change, Instant, TaskRecord } from '../../core/task.ts'
 import type {
   Capability,
+  ClaimRequest,
+  ClaimResult,
   Committed,
+  Counted,
+  CountLimits,
+  DetachedKeys,
   Documents,
   Inserted,
   Insertion,
   InsertOptions,
   Keeper,
   KeeperOptions,
-  Look,
-  Orphans,
   Page,
   Query,
   Removal,
@@ -21,36 +24,43 @@ import type {
   Renewal,
   Renewed,
   Store,
-  Want,
+  TaskList,
+  WakeListener,
 } from '../store.ts'
-import { Bulletins } from './bulletins.ts'
-import { Looker } from './claim.ts'
-import { Committer } from './commit.ts'
-import { Discards } from './discards.ts'
+import { WakeListeners } from '../wake-listeners.ts'
+import type { KeyValue } from './access/key-value.ts'
+import { RetryingKeyValue } from './access/retrying-key-value.ts'
+import { systemTimers, type Timers } from './access/timers.ts'
+import { Claimer } from './claimer.ts'
+import { Discards } from './cleanup/discards.ts'
+import { Sweeper } from './cleanup/sweeper.ts'
+import { Committer } from './committer.ts'
+import { KvDetachedKeys } from './detached-keys.ts'
 import { KvDocuments } from './documents.ts'
-import { Inserter } from './insert.ts'
-import { keptElsewhere } from './kept-elsewhere.ts'
-import type { KeyValue } from './key-value.ts'
-import { Keys } from './keys.ts'
-import { KvOrphans } from './orphans.ts'
-import { Queries } from './query.ts'
-import { SteadyKeyValue } from './steady.ts'
-import { type MakeSurveyor, Surveyor } from './survey.ts'
-import { Sweeper } from './sweep.ts'
-import { isLiving, Tasks } from './tasks.ts'
+import { EndedIndex } from './ended/ended-index.ts'
+import { Contention } from './hints/contention.ts'
+import { HintCache } from './hints/hint-cache.ts'
+import type { HintContext, Hints } from './hints/hints.ts'
+import { KeyHints } from './hints/key-hints.ts'
+import { Inserter } from './inserter.ts'
+import { invalidateOnRenew } from './invalidate-on-renew.ts'
+import { Queries } from './queries.ts'
+import { Keys } from './records/keys.ts'
+import { isLive, type LiveTask, Tasks } from './records/tasks.ts'
 
 export interface KvOptions {
   readonly capabilities: readonly Capability[]
   readonly leaseTtl: number
-  /** Rejects when this is not the store any more that was opened. Asked now and then. */
+  /** Rejects when the store is no longer the one that was opened. Called now and then. */
   readonly checkIdentity?: () => Promise<void>
   readonly examine?: () => Promise<readonly Fact[]>
   /** Renews leases on another thread. */
   readonly keeper?: (options: KeeperOptions) => Keeper
-  /** Monotonic milliseconds: for tests that hold time in their hands. */
-  readonly mono?: () => number
-  /** Default: lists them. */
-  readonly surveyor?: MakeSurveyor
+  readonly timers?: Timers
+  /** Keep an index of ended tasks. Worth while where every request is slow or has a price. Default false. */
+  readonly indexesEnded?: boolean
+  /** Default: hints as keys, with a wake object. */
+  readonly hints?: (context: HintContext) => Hints
 }
 
 const SWEEP_EVERY = 300_000
@@ -63,76 +73,104 @@ export class KvStore implements Store {
   readonly leaseTtl: number
   readonly claimsAtOnce = 2
   readonly documents: Documents
-  readonly orphans: Orphans
+  readonly detachedKeys: DetachedKeys
   readonly examine?: () => Promise<readonly Fact[]>
   readonly keeper?: (options: KeeperOptions) => Keeper
-  readonly #kv: SteadyKeyValue
+  readonly #kv: RetryingKeyValue
   readonly #discards: Discards
+  readonly #hints: Hints
+  readonly #hintCache = new HintCache()
+  readonly #ended: EndedIndex | null
   readonly #tasks: Tasks
   readonly #inserter: Inserter
   readonly #committer: Committer
-  readonly #looker: Looker
+  readonly #claimer: Claimer
   readonly #queries: Queries
   readonly #sweeper: Sweeper
-  readonly #listeners = new Set<(queues: readonly string[] | null) => void>()
+  /** Other processes are followed while this process has listeners. */
+  readonly #listeners = new WakeListeners((isOn) => this.#follow(isOn))
+  #stopFollowing: (() => void) | null = null
   readonly #calls = new Set<Promise<unknown>>()
   #closing: Promise<void> | null = null
   #sweptAt = Number.NEGATIVE_INFINITY
+  #isMaintaining = false
   readonly #checkIdentity: (() => Promise<void>) | undefined
   readonly #mono: () => number
   #identifiedAt: number
 
-  constructor(
-    kv: KeyValue,
-    { capabilities, leaseTtl, surveyor, checkIdentity, examine, keeper, mono = () => performance.now() }: KvOptions,
-  ) {
+  constructor(kv: KeyValue, options: KvOptions) {
+    const { capabilities, leaseTtl, checkIdentity, examine, keeper, timers = systemTimers } = options
     this.#checkIdentity = checkIdentity
     if (examine !== undefined) this.examine = () => this.#call(examine)
     if (keeper !== undefined)
-      this.keeper = (own) => keptElsewhere(keeper, own, (id) => this.#renewedElsewhere(id, own.leaseTtl))
-    this.#mono = mono
-    this.#identifiedAt = mono()
+      this.keeper = (own) => invalidateOnRenew(keeper, own, (id) => this.#renewedByKeeper(id, own.leaseTtl))
+    this.#mono = () => timers.mono()
+    this.#identifiedAt = timers.mono()
     this.capabilities = new Set(capabilities)
     this.address = kv.address
     this.leaseTtl = leaseTtl
-    this.#kv = new SteadyKeyValue(kv)
-    this.#discards = new Discards(this.#kv)
-    this.#tasks = new Tasks(this.#kv, this.#discards)
+    this.#kv = new RetryingKeyValue(kv)
+    this.#discards = new Discards((keys) => this.#kv.delete(keys))
+    this.#ended =
+      options.indexesEnded === true
+        ? new EndedIndex(this.#kv, timers, {
+            withdraw: (hints) => this.#hints.withdraw(hints),
+            read: (id) => this.#read(id),
+          })
+        : null
+    const inHand = new Set<string>()
+    const contention = new Contention()
+    const context: HintContext = {
+      retry: this.#kv.retry,
+      cache: this.#hintCache,
+      contention,
+      isTaken: (hint) => this.#hints.isWithdrawn(hint) || (this.#ended?.writer.has(hint) ?? false) || inHand.has(hint),
+    }
+    const parts = { raw: kv, kv: this.#kv, discards: this.#discards, timers }
+    this.#hints = options.hints?.(context) ?? new KeyHints(parts, context)
+    this.#tasks = new Tasks(this.#kv, this.#discards, this.#hints, this.#ended?.writer ?? null)
     const keys = new Keys(this.#kv)
     const now = (): Promise<Instant> => this.#early()
-    this.#inserter = new Inserter(this.#kv, this.#tasks, keys, now)
-    // Only looks that list see what lies beside the hints.
-    const bulletins = surveyor === undefined ? new Bulletins(this.#kv, mono) : null
-    const listing = {
-      hintsIn: (key: string) => this.#discards.hintsIn(key),
-      listed: (prefix: string, keys: readonly string[]) => bulletins?.listed(prefix, keys),
-    }
-    this.#looker = new Looker(
-      this.#tasks,
-      () => this.#committer,
-      (key) => this.#discards.has(key),
-      surveyor ?? ((memory, isTaken) => new Surveyor(this.#kv, memory, isTaken, listing)),
-    )
-    this.#committer = new Committer(this.#kv, this.#tasks, keys, this.#looker.noticed)
-    this.#queries = new Queries(this.#kv, this.#tasks)
+    this.#inserter = new Inserter(this.#hints, this.#tasks, keys, now)
+    this.#committer = new Committer(this.#kv, this.#tasks, keys, (after, before) => this.#written(after, before))
+    this.#claimer = new Claimer({
+      tasks: this.#tasks,
+      hints: this.#hints,
+      cache: this.#hintCache,
+      contention,
+      inHand,
+      committer: () => this.#committer,
+    })
+    this.#queries = new Queries(this.#kv, this.#tasks, this.#hints, this.#ended)
     this.#sweeper = new Sweeper(this.#kv, this.#tasks, keys, this.#discards)
     const guard: Guard = (call) => this.#call(call)
-    this.documents = guardedDocuments(new KvDocuments(this.#kv, now, bulletins), guard)
-    this.orphans = guardedOrphans(new KvOrphans(this.#kv, this.#tasks, keys, now), guard)
+    this.documents = guardedDocuments(new KvDocuments(this.#kv, now, this.#hints.documentChanges ?? null), guard)
+    this.detachedKeys = guardedDetachedKeys(new KvDetachedKeys(this.#kv, this.#tasks, keys, now), guard)
+  }
+
+  async #read(id: string): Promise<TaskRecord | null> {
+    const stored = await this.#tasks.read(id)
+    return isLive(stored) ? stored.task : null
+  }
+
+  #written(after: LiveTask, before: LiveTask): void {
+    this.#claimer.observe(after, before)
+    // The hint is not new, so writing the task did not announce it.
+    if (after.task.status === 'pending' && after.hint === before.hint) this.#hints.reannounce(after.hint!)
   }
 
   now(): Promise<{ at: Instant; uncertainty: number }> {
     return this.#call(() => this.#kv.now())
   }
 
-  /** No later than the store's clock: what is stamped with it is never in the future. */
+  /** Not later than the store's clock, so that no record has a time in the future. */
   async #early(): Promise<Instant> {
     const { at, uncertainty } = await this.#kv.now()
     return Math.floor(at - uncertainty)
   }
 
-  /** For leases: by `late` they must be longer, so that nobody whose clock is better can take one before its holder lets go. */
-  async #lasting(): Promise<{ now: Instant; late: number }> {
+  /** Leases are longer by `late`, so that a process with a better clock cannot take one before its holder lets go. */
+  async #earlyWithMargin(): Promise<{ now: Instant; late: number }> {
     const { at, uncertainty } = await this.#kv.now()
     return { now: Math.floor(at - uncertainty), late: Math.ceil(2 * uncertainty) }
   }
@@ -140,25 +178,28 @@ export class KvStore implements Store {
   insert(insertions: readonly Insertion[], { now }: InsertOptions): Promise<Inserted[]> {
     return this.#call(async () => {
       await this.#identify()
+      await this.#ended?.state.open()
       const inserted = await this.#inserter.insert(insertions, now ?? (await this.#early()))
-      this.#ring(insertions.map(({ task }) => task.queue))
+      this.#wakeQueues(insertions.map(({ task }) => task.queue))
       return inserted
     })
   }
 
-  claim(want: Want): Promise<Look> {
+  claim(request: ClaimRequest): Promise<ClaimResult> {
     return this.#call(async () => {
       await this.#identify()
-      if (want.now !== null) return this.#looker.look(want, want.now)
-      const { now, late } = await this.#lasting()
-      return this.#looker.look({ ...want, leaseTtl: want.leaseTtl + late }, now)
+      const { now, late } = request.now === null ? await this.#earlyWithMargin() : { now: request.now, late: 0 }
+      const claimed = await this.#claimer.claim({ ...request, leaseTtl: request.leaseTtl + late }, now)
+      if (claimed.leased.length > 0) this.#hints.claimed()
+      return claimed
     })
   }
 
   commit(changes: readonly Change[]): Promise<Committed[]> {
     return this.#call(async () => {
       const committed = await this.#committer.commit(changes)
-      this.#ring(changes.filter(({ set }) => set.status === 'pending').map(({ queue }) => queue))
+      this.#maintain()
+      this.#wakeQueues(changes.filter(({ set }) => set.status === 'pending').map(({ queue }) => queue))
       return committed
     })
   }
@@ -166,7 +207,7 @@ export class KvStore implements Store {
   renew(renewals: readonly Renewal[], now: Instant | null): Promise<Renewed[]> {
     return this.#call(async () => {
       if (now !== null) return this.#committer.renew(renewals, now)
-      const { now: early, late } = await this.#lasting()
+      const { now: early, late } = await this.#earlyWithMargin()
       return this.#committer.renew(
         renewals.map((renewal) => ({ ...renewal, leaseTtl: renewal.leaseTtl + late })),
         early,
@@ -179,6 +220,7 @@ export class KvStore implements Store {
       const now = await this.#early()
       const removed = await this.#committer.remove(removals, now)
       this.#sweep(now)
+      this.#maintain()
       return removed
     })
   }
@@ -187,10 +229,10 @@ export class KvStore implements Store {
     return this.#call(() =>
       Promise.all(
         ids.map(async (id) => {
-          const kept = await this.#tasks.read(id)
-          if (!isLiving(kept)) return null
-          this.#tasks.held.set(kept)
-          return kept.task
+          const stored = await this.#tasks.read(id)
+          if (!isLive(stored)) return null
+          this.#tasks.cache.set(stored)
+          return stored.task
         }),
       ),
     )
@@ -200,30 +242,39 @@ export class KvStore implements Store {
     return this.#call(async () => this.#inserter.find(key, await this.#early()))
   }
 
-  list(query: Query, page: Page): Promise<TaskRecord[]> {
-    return this.#call(async () => this.#queries.list(query, { ...page, now: page.now ?? (await this.#early()) }))
+  list(query: Query, page: Page): Promise<TaskList> {
+    return this.#call(async () => ({
+      tasks: await this.#queries.list(query, { ...page, now: page.now ?? (await this.#early()) }),
+      stoppedAt: null,
+    }))
   }
 
-  count(query: Query, cap: number, now: Instant | null): Promise<number> {
-    return this.#call(async () => this.#queries.count(query, cap, now ?? (await this.#early())))
+  count(query: Query, { cap, now }: CountLimits): Promise<Counted> {
+    return this.#call(async () => {
+      const counted = await this.#queries.count(query, cap + 1, now ?? (await this.#early()))
+      return { count: Math.min(counted, cap), capped: counted > cap }
+    })
   }
 
-  wake(listener: (queues: readonly string[] | null) => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
+  wake(listener: WakeListener): () => void {
+    return this.#listeners.add(listener)
   }
 
-  #ring(queues: readonly string[]): void {
-    if (queues.length === 0) return
-    const rung = [...new Set(queues)]
-    for (const listener of this.#listeners) listener(rung)
+  #follow(isOn: boolean): void {
+    this.#stopFollowing?.()
+    this.#stopFollowing = isOn ? this.#hints.listen((queues) => this.#listeners.notify(queues)) : null
   }
 
-  /** Whoever works on must work on the same store; once it was another, every call is refused. */
+  /** Tells the listeners of this process about its own writes. */
+  #wakeQueues(queues: readonly string[]): void {
+    if (queues.length > 0) this.#listeners.notify([...new Set(queues)])
+  }
+
+  /** Rejects every call once the store has been replaced by another one. */
   async #identify(): Promise<void> {
     if (this.#checkIdentity === undefined || this.#mono() - this.#identifiedAt < IDENTITY_EVERY) return
     const before = this.#identifiedAt
-    // At once, so that calls beside this one do not all ask.
+    // Set before the check, so that concurrent calls do not check as well.
     this.#identifiedAt = this.#mono()
     await this.#checkIdentity().catch((error: unknown) => {
       this.#identifiedAt = before
@@ -231,16 +282,16 @@ export class KvStore implements Store {
     })
   }
 
-  #renewedElsewhere(id: string, leaseTtl: number): void {
-    const held = this.#tasks.held.get(id)
-    if (held === undefined || held.task.lease === null || held.hint === null) return
-    this.#tasks.held.delete(id)
-    // So that no look of ours reads it when the lease that we knew would have ended.
-    const until = Math.max(held.task.lease.expiresAt, held.task.lease.claimedAt) + leaseTtl / 3
-    this.#looker.memory.set(held.hint, { until, task: 'leased' })
+  #renewedByKeeper(id: string, leaseTtl: number): void {
+    const cached = this.#tasks.cache.get(id)
+    if (cached === undefined || cached.task.lease === null || cached.hint === null) return
+    this.#tasks.cache.delete(id)
+    // Keeps claims of this process from reading the task when the lease that it knew of would have ended.
+    const until = Math.max(cached.task.lease.expiresAt, cached.task.lease.claimedAt) + leaseTtl / 3
+    this.#hintCache.set(cached.hint, { until, task: 'leased' })
   }
 
-  /** Now and then, beside other work: what it leaves the next one finds. */
+  /** Now and then, in the background. The next sweep finds what this one leaves. */
   #sweep(now: Instant): void {
     if (performance.now() - this.#sweptAt < SWEEP_EVERY) return
     this.#sweptAt = performance.now()
@@ -250,7 +301,19 @@ export class KvStore implements Store {
     void this.#call(sweepAll).catch(() => {})
   }
 
-  /** Answered also when close comes meanwhile. */
+  /** Maintains the index of ended tasks in the background. */
+  #maintain(): void {
+    const index = this.#ended
+    if (index === null || this.#isMaintaining) return
+    this.#isMaintaining = true
+    void this.#call(() => index.maintain(this.#tasks))
+      .catch(() => {})
+      .finally(() => {
+        this.#isMaintaining = false
+      })
+  }
+
+  /** Closing waits for calls that are under way. */
   #call<T>(call: () => Promise<T>): Promise<T> {
     if (this.#closing !== null) return Promise.reject(new HoldfastError('STORE_CLOSED', `${this.address} is closed`))
     const answer = call()
@@ -267,8 +330,12 @@ export class KvStore implements Store {
 
   async #close(): Promise<void> {
     this.#listeners.clear()
+    this.#ended?.stop()
     await Promise.allSettled(this.#calls)
-    await this.#discards.settled()
+    await this.#ended?.writer.close()
+    await this.#hints.close()
+    await this.#tasks.largeValues.finished()
+    await this.#discards.finished()
     await this.#kv.close()
   }
 }
@@ -282,7 +349,7 @@ const guardedDocuments = (documents: Documents, call: Guard): Documents => ({
   delete: (name, version) => call(() => documents.delete(name, version)),
 })
 
-const guardedOrphans = (orphans: Orphans, call: Guard): Orphans => ({
-  list: (page) => call(() => orphans.list(page)),
-  put: (keys, now) => call(() => orphans.put(keys, now)),
+const guardedDetachedKeys = (keys: DetachedKeys, call: Guard): DetachedKeys => ({
+  list: (page) => call(() => keys.list(page)),
+  put: (records, now) => call(() => keys.put(records, now)),
 })

@@ -1,17 +1,24 @@
 /** The reference store: everything in maps, lost when the process ends. Reads like the contract. */
+
+import { claimOrder } from '../../core/claim-order.ts'
 import { HoldfastError } from '../../core/errors.ts'
+import { canCommit, isOverdue, isReady, renewed } from '../../core/guards.ts'
 import { type KeyRecord, keyIsLive } from '../../core/idempotency.ts'
-import { claim, isExpiredAt } from '../../core/machine.ts'
+import { claim } from '../../core/machine.ts'
+import { nextClaimAt } from '../../core/next-claim.ts'
+import { cutToWeight, weightOf } from '../../core/page-weight.ts'
 import { applyChange, type Instant, type TaskRecord } from '../../core/task.ts'
-import { byTurn } from '../../core/turn.ts'
 import { matches } from '../matching.ts'
 import type {
   Capability,
+  ClaimRequest,
+  ClaimResult,
   Committed,
+  Counted,
+  CountLimits,
   Document,
   Inserted,
   Insertion,
-  Look,
   Page,
   Query,
   Removal,
@@ -19,8 +26,10 @@ import type {
   Renewal,
   Renewed,
   Store,
-  Want,
+  TaskList,
+  WakeListener,
 } from '../store.ts'
+import { WakeListeners } from '../wake-listeners.ts'
 
 export interface MemoryOptions {
   /** The clock that stands for the store's own. */
@@ -38,14 +47,18 @@ const withoutHistory = (task: TaskRecord): TaskRecord => ({ ...task, history: []
 export const openMemory = ({ wall = Date.now }: MemoryOptions = {}): Store => new MemoryStore(wall)
 
 class MemoryStore implements Store {
-  readonly capabilities: ReadonlySet<Capability> = new Set<Capability>(['exact-order', 'host-clock'])
+  readonly capabilities: ReadonlySet<Capability> = new Set<Capability>([
+    'exact-order',
+    'host-clock',
+    'due-of-all-queues',
+  ])
   readonly address = 'memory:'
   readonly leaseTtl = 5_000
   readonly claimsAtOnce = 1
   readonly #wall: () => Instant
   /** null: closed. */
   #kept: Kept | null = { tasks: new Map(), keys: new Map(), documents: new Map() }
-  readonly #listeners = new Set<(queues: readonly string[] | null) => void>()
+  readonly #listeners = new WakeListeners()
 
   constructor(wall: () => Instant) {
     this.#wall = wall
@@ -76,7 +89,7 @@ class MemoryStore implements Store {
   async insert(insertions: readonly Insertion[], { now }: { now: Instant | null }): Promise<Inserted[]> {
     const at = now ?? this.#wall()
     const inserted = insertions.map((insertion) => this.#insertOne(insertion, at))
-    this.#ring(insertions.map(({ task }) => task.queue))
+    this.#listeners.notify(insertions.map(({ task }) => task.queue))
     return inserted
   }
 
@@ -93,51 +106,52 @@ class MemoryStore implements Store {
     return { outcome: 'created' }
   }
 
-  async claim(want: Want): Promise<Look> {
-    const now = want.now ?? this.#wall()
+  async claim(request: ClaimRequest): Promise<ClaimResult> {
+    const now = request.now ?? this.#wall()
     const all = [...this.#tasks.values()]
     const waiting = all.filter(
-      (task) => task.status === 'pending' && task.queue === want.queue && (want.types?.includes(task.type) ?? true),
+      (task) =>
+        task.status === 'pending' && task.queue === request.queue && (request.types?.includes(task.type) ?? true),
     )
-    const due = all.filter((task) => isDue(task, now)).slice(0, want.dueLimit)
+    const due = all.filter((task) => isOverdue(task, now)).slice(0, request.dueLimit)
     const leased = waiting
-      .filter((task) => task.availableAt <= now && !isExpiredAt(task, now))
-      .sort(byTurn)
-      .slice(0, want.limit)
+      .filter((task) => isReady(task, now))
+      .sort(claimOrder)
+      .slice(0, request.limit)
       .map((task, i) => {
         const change = claim(task, {
-          token: `${want.op}.${i + 1}`,
-          workerId: want.workerId,
-          leaseTtl: want.leaseTtl,
+          token: `${request.op}.${i + 1}`,
+          workerId: request.workerId,
+          leaseTtl: request.leaseTtl,
           now,
         })
         this.#tasks.set(task.id, applyChange(task, change))
         return withoutHistory(this.#tasks.get(task.id)!)
       })
-    return { leased, due: due.map(withoutHistory), next: nextInstant([...this.#tasks.values()], waiting, now) }
+    return { leased, due: due.map(withoutHistory), next: nextClaimAt(this.#tasks.values(), request, now) }
   }
 
   async commit(changes: readonly Parameters<typeof applyChange>[1][]): Promise<Committed[]> {
     const results = changes.map((change): Committed => {
       const task = this.#tasks.get(change.id)
       if (!task) return 'gone'
-      if (task.revision !== change.revision) return 'conflict'
-      if (change.leaseExpiresAt !== undefined && task.lease?.expiresAt !== change.leaseExpiresAt) return 'conflict'
+      if (!canCommit(task, change)) return 'conflict'
       this.#tasks.set(task.id, applyChange(task, change))
       return 'written'
     })
-    if (changes.some(({ set }) => set.status === 'pending')) this.#ring([...new Set(changes.map(({ queue }) => queue))])
+    if (changes.some(({ set }) => set.status === 'pending'))
+      this.#listeners.notify([...new Set(changes.map(({ queue }) => queue))])
     return results
   }
 
   async renew(renewals: readonly Renewal[], now: Instant | null): Promise<Renewed[]> {
     const at = now ?? this.#wall()
-    return renewals.map(({ id, token, leaseTtl, progress }): Renewed => {
-      const task = this.#tasks.get(id)
-      if (task?.status !== 'running' || task.lease?.token !== token) return 'lost'
-      const lease = { ...task.lease, expiresAt: at + leaseTtl }
-      this.#tasks.set(id, { ...task, lease, progress: progress ?? task.progress })
-      return task.cancelRequestedAt === null ? 'held' : 'cancel'
+    return renewals.map((renewal): Renewed => {
+      const task = this.#tasks.get(renewal.id)
+      const after = task === undefined ? null : renewed(task, renewal, at)
+      if (after === null) return 'lost'
+      this.#tasks.set(after.id, after)
+      return after.cancelRequestedAt === null ? 'held' : 'cancel'
     })
   }
 
@@ -162,23 +176,27 @@ class MemoryStore implements Store {
     return held ? { key: held, task: this.#tasks.get(held.taskId) ?? null } : null
   }
 
-  async list(query: Query, { order, limit, after, now }: Page): Promise<TaskRecord[]> {
+  async list(query: Query, { order, limit, after, now }: Page): Promise<TaskList> {
     const at = now ?? this.#wall()
     const forward = order === 'oldest'
-    return [...this.#tasks.values()]
+    const found = [...this.#tasks.values()]
       .filter(
         (task) => matches(task, query, at) && (after === undefined || (forward ? task.id > after : task.id < after)),
       )
       .sort((a, b) => (a.id < b.id === forward ? -1 : 1))
       .slice(0, limit)
-      .map(withoutHistory)
+    return { tasks: cutToWeight(found, weightOf).taken.map(withoutHistory), stoppedAt: null }
   }
 
-  async count(query: Query, cap: number, now: Instant | null): Promise<number> {
+  async count(query: Query, { cap, now }: CountLimits): Promise<Counted> {
     const at = now ?? this.#wall()
-    let counted = 0
-    for (const task of this.#tasks.values()) if (counted < cap && matches(task, query, at)) counted++
-    return counted
+    let count = 0
+    for (const task of this.#tasks.values()) {
+      if (!matches(task, query, at)) continue
+      if (count === cap) return { count, capped: true }
+      count++
+    }
+    return { count, capped: false }
   }
 
   readonly documents = {
@@ -200,7 +218,7 @@ class MemoryStore implements Store {
     },
   }
 
-  readonly orphans = {
+  readonly detachedKeys = {
     list: async ({ limit, after }: { limit: number; after?: string }) =>
       [...this.#keys.values()]
         .filter(({ key, taskId }) => !this.#tasks.has(taskId) && (after === undefined || key > after))
@@ -217,32 +235,12 @@ class MemoryStore implements Store {
     },
   }
 
-  wake(listener: (queues: readonly string[] | null) => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
-  }
-
-  #ring(queues: readonly string[] | null): void {
-    for (const listener of this.#listeners) listener(queues)
+  wake(listener: WakeListener): () => void {
+    return this.#listeners.add(listener)
   }
 
   async close(): Promise<void> {
     this.#listeners.clear()
     this.#kept = null
   }
-}
-
-const isDue = (task: TaskRecord, now: Instant): boolean =>
-  task.status === 'running'
-    ? task.lease !== null && task.lease.expiresAt <= now
-    : task.status === 'pending' && isExpiredAt(task, now)
-
-const nextInstant = (all: readonly TaskRecord[], waiting: readonly TaskRecord[], now: Instant): Instant | null => {
-  let next = Number.POSITIVE_INFINITY
-  for (const task of waiting) if (task.availableAt > now) next = Math.min(next, task.availableAt)
-  for (const task of all) {
-    if (task.status === 'running' && task.lease) next = Math.min(next, task.lease.expiresAt)
-    if (task.status === 'pending' && task.expiresAt !== null) next = Math.min(next, task.expiresAt)
-  }
-  return next === Number.POSITIVE_INFINITY ? null : next
 }

@@ -1,7 +1,7 @@
-/** The server's time, asked for now and then and carried on by the monotonic clock in between. Never goes back. */
+/** The server's time, read now and then and carried forward by the monotonic clock. It goes back only when the server's clock was set back. */
 import type { StreamInfo } from '@nats-io/jetstream'
 import type { Instant } from '../../core/task.ts'
-import type { Connected } from './connection.ts'
+import type { Connected } from './connection/connection.ts'
 import type { Subjects } from './subjects.ts'
 
 interface Anchor {
@@ -11,9 +11,11 @@ interface Anchor {
   readonly uncertainty: number
 }
 
-/** A quartz drifts by less than this share. */
+/** A quartz clock drifts by less than this fraction. */
 const DRIFT = 0.0002
 const ASK_EVERY = 10_000
+/** A clock that is this far behind what it showed was set back. */
+const SET_BACK = 5_000
 const CLOCK_KEY = 'clock'
 
 export class ServerClock {
@@ -22,7 +24,7 @@ export class ServerClock {
   #anchor: Anchor | null = null
   #asking: Promise<Anchor> | null = null
   #latest = 0
-  #given: Instant | null = null
+  #callerTime: Instant | null = null
 
   constructor(connected: Connected, subjects: Subjects) {
     this.#connected = connected
@@ -35,15 +37,15 @@ export class ServerClock {
     return this.#from(isOld ? await this.ask() : anchor)
   }
 
-  /** What counts as now for a hint: the time that the last caller gave, else the server's. */
-  get seen(): Instant {
-    if (this.#given !== null) return this.#given
+  /** The time by which a hint is due: the one that the last caller passed, else the server's. */
+  get hintTime(): Instant {
+    if (this.#callerTime !== null) return this.#callerTime
     return this.#anchor === null ? 0 : this.#from(this.#anchor).at
   }
 
-  /** null: the server's own. */
-  see(now: Instant | null): void {
-    this.#given = now
+  /** null: use the server's time. */
+  setCallerTime(now: Instant | null): void {
+    this.#callerTime = now
   }
 
   ask(): Promise<Anchor> {
@@ -57,23 +59,23 @@ export class ServerClock {
     const begun = performance.now()
     const at = await this.#read()
     const mono = performance.now()
-    // Somewhere between question and answer.
+    // The server read its clock at some moment between request and reply.
     const uncertainty = Math.ceil((mono - begun) / 2) + 1
     const anchor = { at: at + uncertainty, mono, uncertainty }
     this.#anchor = anchor
     return anchor
   }
 
-  /** Since 2.10 an answer has its time; before, only a message has. */
+  /** Since 2.10 replies carry the server's time. Before that, only messages do. */
   async #read(): Promise<Instant> {
     const { jsm, requests } = this.#connected
-    const { ts } = (await jsm.streams.info(this.#subjects.truth)) as StreamInfo & { readonly ts?: string }
+    const { ts } = (await jsm.streams.info(this.#subjects.kv)) as StreamInfo & { readonly ts?: string }
     if (ts !== undefined) return Date.parse(ts)
     const seq = await requests.write(this.#subjects.ofKey(CLOCK_KEY), '')
-    const message = await jsm.streams.getMessage(this.#subjects.truth, { seq })
-    // Written over by another process meanwhile: then that is the time.
+    const message = await jsm.streams.getMessage(this.#subjects.kv, { seq })
+    // If another process has overwritten the message, the time of its write is as good.
     if (message !== null) return message.time.getTime()
-    const last = await jsm.streams.getMessage(this.#subjects.truth, {
+    const last = await jsm.streams.getMessage(this.#subjects.kv, {
       last_by_subj: this.#subjects.ofKey(CLOCK_KEY),
     })
     return last!.time.getTime()
@@ -81,7 +83,8 @@ export class ServerClock {
 
   #from({ at, mono, uncertainty }: Anchor): { at: Instant; uncertainty: number } {
     const elapsed = performance.now() - mono
-    this.#latest = Math.max(this.#latest, Math.floor(at + elapsed))
+    const carried = Math.floor(at + elapsed)
+    this.#latest = this.#latest - carried > SET_BACK ? carried : Math.max(this.#latest, carried)
     return { at: this.#latest, uncertainty: uncertainty + Math.ceil(elapsed * DRIFT) }
   }
 }

@@ -1,20 +1,21 @@
-/** What `doctor` wants to know of a NATS server and its streams. */
+/** The facts about a NATS server and its streams that `doctor` reports. */
 import type { Fact } from '../../core/diagnosis.ts'
-import type { Connected } from './connection.ts'
+import type { Connected } from './connection/connection.ts'
+import { rightsFact } from './rights.ts'
 import { durabilityOf, faultsOf } from './streams.ts'
 import type { Subjects } from './subjects.ts'
 
 export const examine = async (
-  { nc, jsm }: Connected,
+  connected: Connected,
   subjects: Subjects,
   monitor: string | undefined,
 ): Promise<Fact[]> => {
-  const streams = await Promise.all(
-    [subjects.truth, subjects.bells, subjects.later].map((name) => jsm.streams.info(name)),
-  )
+  const { nc, jsm } = connected
+  const streams = await Promise.all([subjects.kv, subjects.ready, subjects.later].map((name) => jsm.streams.info(name)))
   const replicas = Math.min(...streams.map(({ config }) => config.num_replicas))
   const { isStrong, why } = await durabilityOf(replicas, monitor)
   return [
+    await rightsFact(connected, subjects),
     { check: 'version', product: 'nats-server', version: nc.info?.version ?? '', least: '2.9', isEnough: true },
     {
       check: 'durability',

@@ -1,9 +1,9 @@
-/** Is this still the store that we connected to? Asked after every new connection, and now and then in between. */
+/** Checks that the bucket is still the store that was opened: after every reconnect, and now and then. */
 import { randomUUID } from 'node:crypto'
 import { HoldfastError } from '../../core/errors.ts'
-import { IDENTITY } from '../kv/names.ts'
-import type { Connected } from './connection.ts'
-import { isNotFound, isStreamNotFound, isWrongSequence } from './errors.ts'
+import { IDENTITY } from '../kv/records/names.ts'
+import type { Connected } from './connection/connection.ts'
+import { isNotFound, isStreamNotFound, isWrongSequence } from './connection/errors.ts'
 import type { Subjects } from './subjects.ts'
 
 interface Identity {
@@ -13,7 +13,7 @@ interface Identity {
 
 const VERSION = 1
 const EVERY = 5_000
-/** A server that has just come back may not know its streams yet. */
+/** A server that has just restarted may not know its streams yet. */
 const RECOVERY = 15_000
 
 export class IdentityGuard {
@@ -28,15 +28,12 @@ export class IdentityGuard {
   constructor(connected: Connected, subjects: Subjects) {
     this.#connected = connected
     this.#subjects = subjects
-    void this.#watchConnection()
+    connected.onReconnect(() => {
+      this.#checkedAt = Number.NEGATIVE_INFINITY
+    })
   }
 
-  async #watchConnection(): Promise<void> {
-    for await (const { type } of this.#connected.nc.status())
-      if (type === 'reconnect') this.#checkedAt = Number.NEGATIVE_INFINITY
-  }
-
-  /** Makes the identity of a new store; of an old one remembers it. */
+  /** Creates the identity of a new store, or remembers that of an existing one. */
   async expect(mayMake: boolean): Promise<void> {
     const found = await this.#read()
     if (found === null && !mayMake)
@@ -68,7 +65,7 @@ export class IdentityGuard {
   async #read(): Promise<Identity | null> {
     try {
       const query = { last_by_subj: this.#subjects.ofKey(IDENTITY) }
-      const message = await this.#connected.jsm.streams.getMessage(this.#subjects.truth, query)
+      const message = await this.#connected.jsm.streams.getMessage(this.#subjects.kv, query)
       return message === null ? null : message.json<Identity>()
     } catch (error) {
       if (isNotFound(error)) return null

@@ -1,5 +1,5 @@
-/** What the keeper's thread is told, so that it opens a connection like ours. */
-import type { NatsConnectionOptions } from './connection.ts'
+/** What the keeper's thread needs to open the same store. */
+import type { NatsConnectionOptions } from './connection/connection.ts'
 
 export interface KeeperPlace {
   readonly url: string

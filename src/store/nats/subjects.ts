@@ -1,33 +1,39 @@
-/** Where everything is on the server: the engine's keys as subjects and back, and the subjects of the doorbell. */
+/** The subjects of a store: keys as subjects and back, and the subjects of messages. */
 import { createHash } from 'node:crypto'
-import { type Hint, minuteOf, parseHint } from '../kv/names.ts'
+import { type Hint, parseHint } from '../kv/records/hint-names.ts'
+import { minuteOf } from '../kv/records/names.ts'
 
-/** Subjects are words with dots between them; a key's own dots and the signs that a KV bucket does not take are written out. */
-const written = (text: string): string =>
-  text.replace(/[=~.]/g, (sign) => `=${sign.charCodeAt(0).toString(16)}`).replaceAll('/', '.')
+/** Subjects are words separated by dots. A key's own dots, and characters that a KV bucket does not allow, are escaped. */
+const SIGNS: Readonly<Record<string, string>> = { '/': '.', '=': '=3d', '~': '=7e', '.': '=2e' }
+const READ: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(SIGNS).map(([sign, text]) => [text, sign]),
+)
 
-const read = (subject: string): string =>
-  subject
-    .replaceAll('.', '/')
-    .replace(/=(3d|7e|2e)/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+const written = (text: string): string => text.replace(/[/=~.]/g, (sign) => SIGNS[sign]!)
 
-/** One bell for each kind of work: every worker that wants it waits at the same one. */
-export interface Kind {
-  /** As they stand in a hint's key. */
+const read = (subject: string): string => subject.replace(/\.|=3d|=7e|=2e/g, (text) => READ[text]!)
+
+/** The ready messages that one consumer delivers. */
+export interface WorkType {
+  /** As written in a hint's key, escaped. */
   readonly queue: string
+  /** `ALL_TYPES`: all types without a consumer of their own. */
   readonly type: string
   readonly priority: string
 }
 
-export const kindKey = ({ queue, type, priority }: Kind): string => `${queue}/${type}~${priority}`
+/** No escaped type equals this: in a key, `=` is followed by two hexadecimal digits. */
+export const ALL_TYPES = '=all'
 
-export const parseKind = (key: string): Kind => {
+export const workTypeKey = ({ queue, type, priority }: WorkType): string => `${queue}/${type}~${priority}`
+
+export const parseWorkType = (key: string): WorkType => {
   const [, queue, type, priority] = /^([^/]*)\/([^~]*)~(.*)$/.exec(key)!
   return { queue: queue!, type: type!, priority: priority! }
 }
 
 /** `ready/{queue}/{minute}/{id}~{type}~{priority}~…` */
-export const kindOf = (hint: string): Kind => {
+export const workTypeOf = (hint: string): WorkType => {
   const [, queue, , name] = hint.split('/')
   const [, type, priority] = name!.split('~')
   return { queue: queue!, type: type!, priority: priority! }
@@ -35,22 +41,22 @@ export const kindOf = (hint: string): Kind => {
 
 export class Subjects {
   readonly bucket: string
-  readonly truth: string
-  readonly bells: string
+  readonly kv: string
+  readonly ready: string
   readonly later: string
 
   constructor(bucket: string) {
     this.bucket = bucket
-    this.truth = `KV_${bucket}`
-    this.bells = `HOLDFAST_${bucket}_BELLS`
+    this.kv = `KV_${bucket}`
+    this.ready = `HOLDFAST_${bucket}_READY`
     this.later = `HOLDFAST_${bucket}_LATER`
   }
 
-  /** Everything that a stream keeps. */
-  get all(): { readonly truth: string; readonly bells: string; readonly later: string } {
+  /** The subjects of each stream. */
+  get all(): { readonly kv: string; readonly ready: string; readonly later: string } {
     return {
-      truth: `$KV.${this.bucket}.>`,
-      bells: `holdfast.${this.bucket}.bell.>`,
+      kv: `$KV.${this.bucket}.>`,
+      ready: `holdfast.${this.bucket}.ready.>`,
       later: `holdfast.${this.bucket}.later.>`,
     }
   }
@@ -63,33 +69,49 @@ export class Subjects {
     return read(subject.slice(`$KV.${this.bucket}.`.length))
   }
 
-  /** All keys that begin with the folders of this prefix; what follows the last slash is for the caller to compare. */
+  /** All keys in the folder of this prefix. The caller compares what follows the last slash. */
   under(prefix: string): string {
     const folder = prefix.slice(0, prefix.lastIndexOf('/') + 1)
-    return folder === '' ? this.all.truth : `${this.ofKey(folder.slice(0, -1))}.>`
+    return folder === '' ? this.all.kv : `${this.ofKey(folder.slice(0, -1))}.>`
   }
 
-  bellsOf(kind: Kind): string {
-    return `holdfast.${this.bucket}.bell.${written(`${kind.queue}/${kind.type}/${kind.priority}`)}.>`
+  messagesOf({ queue, type, priority }: WorkType): string {
+    return `holdfast.${this.bucket}.ready.${written(`${queue}/${type}/${priority}`)}.>`
   }
 
-  bell(hint: string): string {
-    const { queue, type, priority } = kindOf(hint)
-    return `holdfast.${this.bucket}.bell.${written(`${queue}/${type}/${priority}`)}.${written(hint)}`
+  /** Delivered by the consumer of this work type. */
+  message(hint: string, { queue, type, priority }: WorkType): string {
+    return `holdfast.${this.bucket}.ready.${written(`${queue}/${type}/${priority}`)}.${written(hint)}`
   }
 
-  /** All bells of a queue; null: of all. */
-  bellsIn(queue: string | null): string {
-    return queue === null ? this.all.bells : `holdfast.${this.bucket}.bell.${written(queue)}.>`
+  /** Whichever consumer delivers it. */
+  anyMessage(hint: string): string {
+    const { queue, priority } = workTypeOf(hint)
+    return `holdfast.${this.bucket}.ready.${written(queue)}.*.${written(priority)}.${written(hint)}`
   }
 
-  /** The hint for which a bell was rung: the last four words. */
-  hintOfBell(subject: string): string {
+  workTypeOfMessage(subject: string): WorkType {
+    const [queue, type, priority] = subject.slice(`holdfast.${this.bucket}.ready.`.length).split('.', 3).map(read)
+    return { queue: queue!, type: type!, priority: priority! }
+  }
+
+  /** All ready messages of a queue. null: of all queues. */
+  messagesIn(queue: string | null): string {
+    return queue === null ? this.all.ready : `holdfast.${this.bucket}.ready.${written(queue)}.>`
+  }
+
+  /** The last four words of the subject. */
+  hintOfMessage(subject: string): string {
     return read(subject.split('.').slice(-4).join('.'))
   }
 
   laterAt(queue: string, instant: number): string {
     return `holdfast.${this.bucket}.later.${written(queue)}.${minuteOf(instant)}`
+  }
+
+  /** Escaped, as in keys. */
+  queueOfLater(subject: string): string {
+    return read(subject.slice(`holdfast.${this.bucket}.later.`.length).split('.')[0]!)
   }
 
   laterIn(queue: string): string {
@@ -100,9 +122,9 @@ export class Subjects {
     return `holdfast.${this.bucket}.wake`
   }
 
-  /** Of the consumer that hands out one kind of work. */
-  consumerOf(kind: Kind): string {
-    return createHash('sha256').update(kindKey(kind)).digest('base64url').slice(0, 24)
+  /** The name of the consumer of a work type. */
+  consumerOf(type: WorkType): string {
+    return createHash('sha256').update(workTypeKey(type)).digest('base64url').slice(0, 24)
   }
 }
 

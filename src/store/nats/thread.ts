@@ -1,13 +1,13 @@
-/** The keeper's thread: renews leases over a connection of its own, which finds its way back by itself. */
+/** The keeper's thread: renews leases over a connection of its own, which reconnects by itself. */
 import type { Store } from '../store.ts'
-import { keeperTold, keepOnThread } from '../threaded-keeper.ts'
+import { keeperTold, keepOnThread } from '../threads/threaded-keeper.ts'
 import type { KeeperPlace } from './keeper.ts'
 import { openNats } from './store.ts'
 
 const { url, options } = keeperTold<KeeperPlace>().place
 let opened: Promise<Store> | null = null
 
-/** The store, opened once more if that failed. */
+/** Opens the store again if the last attempt failed. */
 const store = (): Promise<Store> => {
   if (opened !== null) return opened
   const mine = openNats(url, options)

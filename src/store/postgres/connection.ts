@@ -1,6 +1,7 @@
 /** Connections: the driver, loaded on first use; a pool with deadlines; rows as arrays with numbers as numbers. */
 import type { Client, ClientConfig, Pool, PoolClient, PoolConfig } from 'pg'
 import { HoldfastError, isHoldfastError } from '../../core/errors.ts'
+import { isModuleMissing } from '../../core/missing-module.ts'
 import { asHoldfastError, mayRepeat } from './errors.ts'
 
 export type Value = string | number | boolean | null | readonly (string | number | boolean | null)[]
@@ -21,7 +22,7 @@ export const loadDriver = async (): Promise<Driver> => {
     const module = (await import('pg')) as Driver & { readonly default?: Driver }
     return module.default ?? module
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error
+    if (!isModuleMissing(error)) throw error
     throw new HoldfastError(
       'DRIVER_MISSING',
       "PostgreSQL needs the package 'pg': npm install pg",
@@ -46,7 +47,7 @@ interface Deadlines {
   readonly query: number
 }
 
-/** How connections are used, whoever made them. */
+/** How connections are used, Holdfast's own and the caller's. */
 export interface Manners {
   /** Named statements. Without them nothing is left behind on a connection: behind PgBouncer it is not ours alone. */
   readonly prepare: boolean
@@ -83,7 +84,7 @@ const SESSION = `
     pg_catalog.set_config('enable_mergejoin', 'off', false),
     pg_catalog.set_config('idle_in_transaction_session_timeout', '30s', false)`
 
-/** Once per connection of ours. Behind PgBouncer the session is somebody else's too, and stays as it is. */
+/** Once per connection of ours. Behind PgBouncer the session is shared with others, and is not changed. */
 export const prepareSession = async (client: Client | PoolClient, { prepare }: Manners): Promise<void> => {
   if (prepare) await client.query(SESSION)
 }
@@ -191,6 +192,8 @@ export class Connections {
     const poolConfig: PoolConfig & { verify: (client: PoolClient, done: (error?: Error) => void) => void } = {
       ...connectionConfig(config, 'holdfast', options),
       max: options.max,
+      // A script that has done its work ends, also without close().
+      allowExitOnIdle: true,
       verify: (client, done) => void verify(client).then(() => done(), done),
     }
     return new Connections(new DriverPool(poolConfig), address, { ...options, isOurs: true })

@@ -32,10 +32,81 @@ const STATES: readonly (readonly [prefix: string, code: Code])[] = [
 /** The driver has no codes for these. */
 const LOST = /terminated|timeout|not queryable|ended|closed|ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN/i
 
+/** Why there was no connection: nothing was sent, so nothing can have been stored. */
+interface Unconnected {
+  readonly reason: 'wrong-password' | 'not-allowed' | 'unknown-host' | 'refused' | 'tls' | 'no-database'
+  readonly matches: RegExp
+  readonly advice: string
+}
+
+/** Against the code and the message, the first that fits. */
+const UNCONNECTED: readonly Unconnected[] = [
+  {
+    reason: 'wrong-password',
+    matches: /^28P01|client password must be a string/,
+    advice: 'Check user and password in the address (special characters must be percent-encoded), or PGPASSWORD.',
+  },
+  {
+    reason: 'tls',
+    // A rejection mentions encryption too, but is not about it.
+    matches: /^(?!.*pg_hba\.conf rejects).*(SSL|TLS|certificate|self.signed|no encryption)/i,
+    advice:
+      'Add ?sslmode=require to the address, or sslmode=disable where the server has no TLS; name its certificate in a pool of your own.',
+  },
+  {
+    reason: 'not-allowed',
+    matches: /^28/,
+    advice: 'Check that this role exists, and that pg_hba.conf lets it in from here.',
+  },
+  {
+    reason: 'unknown-host',
+    matches: /ENOTFOUND|EAI_AGAIN/,
+    advice: 'No host has this name: check the address, and the DNS of this machine.',
+  },
+  {
+    reason: 'refused',
+    matches: /ECONNREFUSED|ENOENT/,
+    advice: 'Nothing listens there: is PostgreSQL running, and are host and port right?',
+  },
+  {
+    reason: 'no-database',
+    matches: /^3D000/,
+    advice: 'Make the database first (createdb), then run `holdfast init URL` or connect with create: true.',
+  },
+]
+
+const unconnected = (code: string, message: string): Unconnected | null =>
+  UNCONNECTED.find(({ matches }) => matches.test(code) || matches.test(message)) ?? null
+
+/** A host with several addresses fails once for each: the error itself is then without words. */
+const messageOf = (error: Error): string => {
+  if (error.message !== '' || !(error instanceof AggregateError)) return error.message
+  return error.errors.map((one: unknown) => (one instanceof Error ? one.message : String(one))).join('; ')
+}
+
+const SQLSTATE = /^[0-9A-Z]{5}$/
+/** Of the operating system, not of the server. */
+const SYSTEM = /^E[A-Z]{3,}/
+
+const factsOf = (code: string | undefined): Record<string, string> =>
+  code === undefined ? {} : SYSTEM.test(code) || !SQLSTATE.test(code) ? { systemCode: code } : { sqlState: code }
+
 export const asHoldfastError = (error: unknown, address: string): HoldfastError => {
   if (error instanceof HoldfastError) return error
   const { message, code } =
-    error instanceof Error ? (error as DatabaseError) : { message: String(error), code: undefined }
+    error instanceof Error
+      ? { message: messageOf(error), code: (error as DatabaseError).code }
+      : { message: String(error), code: undefined }
+  const none = unconnected(code ?? '', message)
+  if (none !== null) {
+    const shown = code === undefined || message.includes(code) ? message : `${message} (${code})`
+    return new HoldfastError(
+      none.reason === 'no-database' ? 'STORE_NOT_FOUND' : 'STORE_UNAVAILABLE',
+      `${address}: ${shown}`,
+      { ...factsOf(code), reason: none.reason, advice: none.advice },
+      error,
+    )
+  }
   const known = codeOf(code, message)
   const advice =
     known === 'INVALID_OPTION'
@@ -44,7 +115,7 @@ export const asHoldfastError = (error: unknown, address: string): HoldfastError 
   return new HoldfastError(
     known,
     `${address}: ${message}${code === undefined ? '' : ` (${code})`}${advice}`,
-    code === undefined ? {} : { sqlState: code },
+    factsOf(code),
     error,
   )
 }

@@ -1,14 +1,17 @@
 /** Is this still the store that we connected to? Asked of every new connection, and now and then of the old ones. */
 import { HoldfastError } from '../../core/errors.ts'
+import { replacedBy, type StoreState } from '../../core/restore.ts'
 import type { Executor, Guard } from './connection.ts'
-import { readMeta, schemaVersion } from './schema.ts'
+import { growEpoch, readState, schemaVersion } from './schema.ts'
 
-/** A schema may be dropped and made anew under a connection that lives on. */
+/** How often the identity is checked: a schema may be dropped and created again under an open connection. The epoch grows as often. */
 const EVERY = 5_000
+/** Not the right to write it, or a server that takes no writes: others let it grow. */
+const MAY_NOT_WRITE: ReadonlySet<unknown> = new Set(['42501', '25006', 'STORE_READ_ONLY'])
 
 export class IdentityGuard implements Guard {
   readonly #schema: string
-  #identity: string | null = null
+  #state: StoreState | null = null
   #checkedAt = Number.NEGATIVE_INFINITY
 
   constructor(schema: string) {
@@ -16,23 +19,43 @@ export class IdentityGuard implements Guard {
   }
 
   /** From now on it must be this one. */
-  expect(identity: string): void {
-    this.#identity = identity
+  async expect(executor: Executor): Promise<void> {
+    this.#state = await readState(executor, this.#schema)
+    await this.#grow(executor)
     this.#checkedAt = performance.now()
   }
 
   get isDue(): boolean {
-    return this.#identity !== null && performance.now() - this.#checkedAt > EVERY
+    return this.#state !== null && performance.now() - this.#checkedAt > EVERY
   }
 
   async check(executor: Executor): Promise<void> {
-    if (this.#identity === null) return
+    if (this.#state === null) return
+    const isTime = this.isDue
     // At once, so that calls beside this one do not all ask.
     this.#checkedAt = performance.now()
     const isThere = (await schemaVersion(executor, this.#schema)) > 0
-    const found = isThere ? await readMeta(executor, this.#schema, 'identity') : null
-    if (found === this.#identity) return
+    const found = isThere ? await readState(executor, this.#schema) : { identity: null, epoch: 0 }
+    const why = replacedBy(this.#state, found)
+    if (why === null) {
+      this.#see(found.epoch)
+      if (isTime) await this.#grow(executor)
+      return
+    }
     this.#checkedAt = Number.NEGATIVE_INFINITY
-    throw new HoldfastError('STORE_IDENTITY_CHANGED', 'the database now holds another Holdfast store, or none')
+    throw new HoldfastError('STORE_IDENTITY_CHANGED', `the database ${why}`)
+  }
+
+  /** One small write every five seconds of use: an older state of the store then has an older epoch. */
+  async #grow(executor: Executor): Promise<void> {
+    try {
+      this.#see(await growEpoch(executor, this.#schema))
+    } catch (error) {
+      if (!MAY_NOT_WRITE.has((error as { readonly code?: unknown }).code)) throw error
+    }
+  }
+
+  #see(epoch: number): void {
+    this.#state = { ...this.#state!, epoch: Math.max(this.#state!.epoch, epoch) }
   }
 }

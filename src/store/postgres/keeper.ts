@@ -6,4 +6,6 @@ export interface KeeperPlace {
   readonly config: ClientConfig
   readonly schema: string
   readonly manners: Manners
+  /** Where to ask for a password; null: the config has it. */
+  readonly passwords: string | null
 }

@@ -3,16 +3,20 @@ import { randomUUID } from 'node:crypto'
 import type { ClientConfig, Pool } from 'pg'
 import { parseDuration } from '../../core/durations.ts'
 import { HoldfastError } from '../../core/errors.ts'
-import { isPortable } from '../threaded-keeper.ts'
+import { nearest } from '../../core/option-names.ts'
+import { refuseUnknownSettings, settingsIn } from '../../core/settings.ts'
 import { type Connections, type Manners, withoutSecrets } from './connection.ts'
+import type { Password } from './password-channel.ts'
 import { migrate, readMeta, SCHEMA_VERSION, schemaVersion } from './schema.ts'
 import type { PostgresOptions } from './store.ts'
 
 export interface Place {
   /** How to open one more connection there. */
   readonly config: ClientConfig
-  /** The same for another thread; null where it cannot be sent there: a password that is a function, a socket. */
-  readonly portable: ClientConfig | null
+  /** The same for another thread: without `password`. */
+  readonly portable: ClientConfig
+  /** Where it is a function: it stays here, and the thread asks. */
+  readonly password: Password | null
   /** Without secrets. */
   readonly address: string
 }
@@ -21,12 +25,21 @@ export interface Place {
 export const placeOf = (url: string | null, pool: Pool | undefined): Place => {
   if (pool !== undefined) return placeOfPool(pool)
   if (url === null) throw new HoldfastError('INVALID_OPTION', 'postgres needs an address or a pool', { field: 'url' })
+  refuseTypingErrors(url)
   const config = { connectionString: url.replace(SCHEMA_IN_URL, '$1') }
-  return { config, portable: config, address: withoutSecrets(url) }
+  return { config, portable: config, password: null, address: withoutSecrets(url) }
 }
 
 /** `?schema=jobs` at the end of an address; not a setting that the driver knows. */
 const SCHEMA_IN_URL = /([?&])schema=([^&]*)&?/
+
+/** All other settings are the driver's, and which it knows only it can say; but what is nearly ours was meant for us. */
+const refuseTypingErrors = (url: string): void => {
+  const meant = [...settingsIn(url)].filter((name) => nearest(name, [SCHEMA]) !== null)
+  refuseUnknownSettings(withoutSecrets(url), meant, [SCHEMA])
+}
+
+const SCHEMA = 'schema'
 
 /** By option, else as the address says. Quoted, as it stands in statements. */
 export const schemaOf = (url: string | null, schema: string | undefined): string =>
@@ -44,7 +57,14 @@ const placeOfPool = ({ options }: Pool): Place => {
     connectionString === undefined
       ? `postgres://${host ?? 'localhost'}:${port ?? 5432}/${database ?? ''}`
       : withoutSecrets(connectionString)
-  return { config, portable: isPortable(config) ? config : null, address }
+  const isAsked = typeof password === 'function'
+  const { password: _, ...others } = config
+  return {
+    config,
+    portable: isAsked ? others : config,
+    password: isAsked ? (password as Password) : null,
+    address,
+  }
 }
 
 const CONNECT_DEADLINE = 5_000

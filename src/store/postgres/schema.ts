@@ -1,7 +1,12 @@
 /** The tables, as numbered migrations under an advisory lock: forward only, never edited after a release. */
+import { randomUUID } from 'node:crypto'
 import { HoldfastError } from '../../core/errors.ts'
-import { claimFunction } from './claim-function.ts'
+import { FENCE_LEAP, type StoreState } from '../../core/restore.ts'
 import type { Executor } from './connection.ts'
+import { tables } from './migrations/1-tables.ts'
+import { changes } from './migrations/2-changes.ts'
+import { claim } from './migrations/3-claim.ts'
+import { leaseTtl } from './migrations/4-lease-ttl.ts'
 
 /** Neither running nor as it was completed: those are found by indexes of their own. */
 export const AT_REST = `status <> 'running' and (status <> 'completed' or updated_at <> completed_at)`
@@ -9,83 +14,10 @@ export const AT_REST = `status <> 'running' and (status <> 'completed' or update
 /** Queries must repeat these very words for the planner to see that the index fits. */
 export const MOVED = `revision > 1 and ${AT_REST}`
 
-/**
- * `options` holds what was given on submit and is not a default, as JSON text, or null. `history` is JSON objects with
- * commas between, without brackets, so that a move appends to it. Payloads are text, not jsonb, which would reorder keys,
- * round numbers and refuse NUL. Instants are milliseconds. A key is an orphan once its task was removed. Tasks
- * that may expire stand apart in the queue: a crowd of expired ones is passed by with one look at those that live.
- */
-const migrations = (schema: string): readonly string[] => [
-  `
-  create table ${schema}.task (
-    id uuid primary key,
-    available_at bigint not null,
-    created_at bigint not null,
-    updated_at bigint not null,
-    priority integer not null default 0,
-    revision integer not null default 1,
-    attempts integer not null default 0,
-    retry_count integer not null default 0,
-    reschedule_count integer not null default 0,
-    replay_count integer not null default 0,
-    status text not null default 'pending',
-    queue text not null,
-    type text not null,
-    input text not null,
-    history text not null,
-    output_encoding text not null default 'json',
-    expires_at bigint,
-    started_at bigint,
-    completed_at bigint,
-    lease_claimed_at bigint,
-    lease_expires_at bigint,
-    lease_token text,
-    lease_worker text,
-    output text,
-    options text,
-    idempotency_key text,
-    last_error text,
-    progress text,
-    expired_at bigint,
-    cancel_requested_at bigint,
-    replayed_as uuid,
-    archived_from text
-  ) with (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1, autovacuum_analyze_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+/** Frozen: test/store/sql/migrations.test.ts has the hash of each. A change of the schema is a new file at the end. */
+export const MIGRATIONS: readonly ((schema: string) => string)[] = [tables, changes, claim, leaseTtl]
 
-  create index task_ready on ${schema}.task (queue, type, (expires_at is not null), priority desc, available_at, id) where status = 'pending';
-  create index task_live on ${schema}.task (queue, type, priority, expires_at) where status = 'pending' and expires_at is not null;
-  create index task_lease on ${schema}.task (lease_expires_at) where status = 'running';
-  create index task_expiry on ${schema}.task (expires_at) where status = 'pending' and expires_at is not null;
-  create index task_ended on ${schema}.task (status, id) where status not in ('pending', 'running', 'completed');
-  -- For retention, and for what has changed lately. Tasks that end in one turn share the instant, and with it the entry.
-  create index task_completed on ${schema}.task (completed_at) where status = 'completed';
-
-  create table ${schema}.key (
-    key text primary key,
-    task_id uuid not null,
-    hash text not null,
-    expires_at bigint not null,
-    exact boolean not null,
-    orphan boolean not null default false
-  );
-  create index key_orphan on ${schema}.key (expires_at) where orphan;
-
-  create table ${schema}.document (name text collate "C" primary key, value text not null, version integer not null);
-  `,
-  // What has changed lately and stands in no other index; a task on its way from submit to completed is never in it.
-  `create index task_moved on ${schema}.task (updated_at) where ${MOVED};`,
-  `
-  -- With words of its own: with those of task_expiry, the planner took that one when statistics were old, and walked it.
-  drop index ${schema}.task_live;
-  create index task_live on ${schema}.task (queue, type, priority, expires_at) where status || '' = 'pending' and expires_at is not null;
-  drop function if exists ${schema}.claim_of_one_type(bigint, text, text[], integer, text, text, bigint, text);
-  drop function if exists ${schema}.claim_of_types(bigint, text, text[], integer, text, text, bigint, text);
-  drop function if exists ${schema}.next_look(bigint, text, text[]);
-  ${claimFunction(schema)}
-  `,
-]
-
-export const SCHEMA_VERSION = migrations('').length
+export const SCHEMA_VERSION = MIGRATIONS.length
 
 const nameOf = (schema: string): string => schema.slice(1, -1)
 
@@ -120,7 +52,7 @@ export const migrate = async (executor: Executor, schema: string, identity: stri
     await executor.query(`select pg_advisory_xact_lock(hashtext('holdfast'), hashtext($1))`, [schema])
     const found = await schemaVersion(executor, schema)
     if (found < SCHEMA_VERSION) {
-      // Whoever queues up behind somebody's long transaction stops everybody who comes after.
+      // A statement that waits behind a long transaction blocks every statement that comes after it.
       await executor.query(`set local lock_timeout = '5s'`, [])
       // Not `if not exists`, which asks for the right to make schemas even when there is nothing to make.
       const [exists] = await executor.query('select 1 from pg_catalog.pg_namespace where nspname = $1', [
@@ -128,7 +60,7 @@ export const migrate = async (executor: Executor, schema: string, identity: stri
       ])
       if (exists === undefined) await executor.query(`create schema ${schema}`, [])
       await executor.query(`create table if not exists ${schema}.meta (name text primary key, value text not null)`, [])
-      for (const sql of migrations(schema).slice(found)) await executor.script(sql)
+      for (const migration of MIGRATIONS.slice(found)) await executor.script(migration(schema))
       await writeMeta(executor, schema, 'schema_version', String(SCHEMA_VERSION))
       if (found === 0) await writeMeta(executor, schema, 'identity', identity)
     }
@@ -143,6 +75,30 @@ export const migrate = async (executor: Executor, schema: string, identity: stri
 export const readMeta = async (executor: Executor, schema: string, name: string): Promise<string | null> =>
   ((await executor.query(`select value from ${schema}.meta where name = $1`, [name]))[0]?.[0] as string | undefined) ??
   null
+
+export const readState = async (executor: Executor, schema: string): Promise<StoreState> => {
+  const rows = await executor.query(`select name, value from ${schema}.meta where name in ('identity', 'epoch')`, [])
+  const meta = new Map(rows.map(([name, value]) => [name, value as string]))
+  return { identity: meta.get('identity') ?? null, epoch: Number(meta.get('epoch') ?? 0) }
+}
+
+export const growEpoch = async (executor: Executor, schema: string): Promise<number> => {
+  const [row] = await executor.query(
+    `insert into ${schema}.meta as m (name, value) values ('epoch', '1') on conflict (name) do update set value = (m.value::bigint + 1)::text returning value`,
+    [],
+  )
+  return Number(row![0])
+}
+
+/** A new identity, so that processes that still have the old one stop; and fences that no earlier lease had. */
+export const acceptRestore = async (executor: Executor, schema: string): Promise<number> => {
+  await writeMeta(executor, schema, 'identity', randomUUID())
+  const rows = await executor.query(
+    `with leapt as (update ${schema}.task set attempts = attempts + $1 where status in ('pending', 'running') returning 1) select count(*)::integer from leapt`,
+    [FENCE_LEAP],
+  )
+  return rows[0]![0] as number
+}
 
 const writeMeta = async (executor: Executor, schema: string, name: string, value: string): Promise<void> => {
   await executor.query(

@@ -6,43 +6,49 @@ import type { KeyRecord } from '../../core/idempotency.ts'
 import type { Change, Instant, TaskRecord } from '../../core/task.ts'
 import type {
   Capability,
+  ClaimRequest,
+  ClaimResult,
   Committed,
+  Counted,
+  CountLimits,
+  DetachedKeys,
   Documents,
-  Glance,
   Inserted,
   Insertion,
   InsertOptions,
   Keeper,
   KeeperOptions,
-  Look,
-  Orphans,
   Page,
   Query,
+  QueueCounts,
   Removal,
   Removed,
   Renewal,
   Renewed,
   Store,
-  Want,
+  TaskList,
+  WakeListener,
 } from '../store.ts'
-import { startKeeper } from '../threaded-keeper.ts'
-import { CLOCK, Claimer } from './claim.ts'
-import { Committer } from './commit.ts'
+import { threadedKeeper } from '../threads/threaded-keeper.ts'
+import { CLOCK, Claimer, readClock } from './claim/claimer.ts'
 import { Connections, connectionConfig, type Executor, type Manners, type Value } from './connection.ts'
-import { postgresDocuments } from './documents.ts'
 import { asHoldfastError } from './errors.ts'
 import { examine } from './examine.ts'
-import { postgresGlance } from './glance.ts'
 import { IdentityGuard } from './identity.ts'
-import { type Into, insertAll, insertKeyless } from './insert.ts'
 import type { KeeperPlace } from './keeper.ts'
 import { checkSettings, mannersOf, type Place, placeOf, prepareSchema, schemaOf } from './opening.ts'
-import { postgresOrphans } from './orphans.ts'
-import { countTasks, findKeys, getTasks, listTasks } from './query.ts'
-import { renewLeases } from './renew.ts'
-import { Settled } from './settled.ts'
+import { type PasswordServer, servePasswords } from './password-channel.ts'
+import { countBounded, countQueues, listBounded } from './read/bounded.ts'
+import { postgresDetachedKeys } from './read/detached-keys.ts'
+import { postgresDocuments } from './read/documents.ts'
+import { OpenTransactions } from './read/open-transactions.ts'
+import { countTasks, findKeys, getTasks, listTasks } from './read/query.ts'
+import { acceptRestore } from './schema.ts'
 import { joinTransaction } from './transaction.ts'
-import { Wake } from './wake.ts'
+import { Wake } from './wake/listener.ts'
+import { Committer } from './write/commit.ts'
+import { type Into, insertAll, insertKeyless } from './write/insert.ts'
+import { renewLeases } from './write/renew.ts'
 
 export interface PostgresOptions {
   /** The schema with Holdfast's tables. Default: what `?schema=` in the address says, else 'holdfast'. */
@@ -66,6 +72,19 @@ export interface PostgresOptions {
   readonly onWarning?: (message: string) => void
 }
 
+/** For `connect`, which refuses any other. */
+export const POSTGRES_OPTIONS: ReadonlySet<string> = new Set<keyof PostgresOptions>([
+  'schema',
+  'migrate',
+  'listen',
+  'prepare',
+  'max',
+  'queryTimeout',
+  'pool',
+  'onCreated',
+  'onWarning',
+])
+
 export const openPostgres = async (url: string | null, options: PostgresOptions = {}): Promise<Store> => {
   const schema = schemaOf(url, options.schema)
   const manners = mannersOf(options)
@@ -78,8 +97,8 @@ export const openPostgres = async (url: string | null, options: PostgresOptions 
   try {
     await checkSettings(connections, options)
     const identity = await prepareSchema(connections, schema, options)
-    guard.expect(identity)
-    return new PostgresStore({ connections, schema, identity, place, manners, listen })
+    await guard.expect(connections.asExecutor())
+    return new PostgresStore({ connections, schema, identity, place, manners, listen, onWarning: options.onWarning })
   } catch (error) {
     await connections.close()
     throw error
@@ -93,18 +112,22 @@ interface Opened {
   readonly place: Place
   readonly manners: Manners
   readonly listen: boolean
+  readonly onWarning: PostgresOptions['onWarning']
 }
 
 const SWEEP_EVERY = 60_000
 
 class PostgresStore implements Store {
-  readonly capabilities: ReadonlySet<Capability> = new Set<Capability>(['exact-order', 'transactions', 'durable'])
+  readonly capabilities: ReadonlySet<Capability> = new Set<Capability>([
+    'exact-order',
+    'transactions',
+    'due-of-all-queues',
+  ])
   readonly address: string
   readonly leaseTtl = 5_000
   readonly claimsAtOnce = 2
-  readonly glance: Glance
   readonly documents: Documents
-  readonly orphans: Orphans
+  readonly detachedKeys: DetachedKeys
   /** Only where the thread can open a connection like ours. */
   readonly keeper?: (options: KeeperOptions) => Keeper
   readonly #connections: Connections
@@ -113,25 +136,33 @@ class PostgresStore implements Store {
   readonly #claimer: Claimer
   readonly #committer: Committer
   readonly #wake: Wake
-  readonly #settled = new Settled()
+  readonly #openTransactions = new OpenTransactions()
+  readonly #passwords: PasswordServer | null
   #sweptAt = performance.now()
 
-  constructor({ connections, schema, identity, place, manners, listen }: Opened) {
+  constructor({ connections, schema, identity, place, manners, listen, onWarning }: Opened) {
     this.address = place.address
     this.#connections = connections
     this.#schema = schema
     this.#identity = identity
     this.#claimer = new Claimer(connections.asExecutor(), schema)
     this.#committer = new Committer(connections, schema)
-    this.glance = postgresGlance(() => this.#executor(), schema)
     this.documents = postgresDocuments(connections, schema)
-    this.orphans = postgresOrphans(connections, schema)
-    const { portable } = place
-    if (portable !== null) {
-      const keeperPlace: KeeperPlace = { config: portable, schema, manners }
-      const thread = { beside: import.meta.url, name: 'holdfast-postgres', place: keeperPlace }
-      this.keeper = (own) => startKeeper(thread, own)
-    }
+    this.detachedKeys = postgresDetachedKeys(connections, schema)
+    const { portable, password } = place
+    this.#passwords = password === null ? null : servePasswords(password)
+    const passwords = this.#passwords?.channel ?? null
+    const keeper = threadedKeeper<KeeperPlace>(
+      {
+        beside: import.meta.url,
+        name: 'holdfast-postgres',
+        place: { config: portable, schema, manners, passwords },
+        settings: 'the settings of the pool (ssl, stream)',
+        keepsClaims: true,
+      },
+      onWarning,
+    )
+    if (keeper !== undefined) this.keeper = keeper
     this.#wake = new Wake(
       connections,
       `holdfast_${schema.replaceAll('"', '')}`,
@@ -140,16 +171,16 @@ class PostgresStore implements Store {
   }
 
   async now(): Promise<{ at: Instant; uncertainty: number }> {
-    const [row] = await this.#query(`with ${CLOCK} select now from clock`, [null])
-    return { at: row![0] as number, uncertainty: 1 }
+    return readClock(this.#executor())
   }
 
-  async insert(insertions: readonly Insertion[], { tx, now }: InsertOptions): Promise<Inserted[]> {
+  async insert(insertions: readonly Insertion[], { tx, now, expected: given }: InsertOptions): Promise<Inserted[]> {
+    const expected = given ?? null
     const queues = [...new Set(insertions.map(({ task }) => task.queue))]
-    if (tx !== undefined) return this.#insertInTransaction(tx, insertions, now, queues)
+    if (tx !== undefined) return this.#insertInTransaction(tx, insertions, now, this.#into(queues, expected))
     const keyed = insertions.some(({ key }) => key !== undefined)
     const notice = this.#wake.begin(queues)
-    const into = this.#into(notice.queues)
+    const into = this.#into(notice.queues, expected)
     try {
       return keyed
         ? await this.#connections.transaction((executor) => insertAll(executor, into, insertions, now))
@@ -161,7 +192,7 @@ class PostgresStore implements Store {
             ),
           )
     } finally {
-      this.#claimer.startOver()
+      this.#claimer.startOver(insertions.map(({ task }) => task))
       notice.end()
     }
   }
@@ -171,21 +202,21 @@ class PostgresStore implements Store {
     tx: unknown,
     insertions: readonly Insertion[],
     now: Instant | null,
-    queues: readonly string[],
+    into: Into,
   ): Promise<Inserted[]> {
     try {
       const executor = await joinTransaction(tx, this.#schema, this.#identity)
-      return await insertAll(executor, this.#into(queues), insertions, now)
+      return await insertAll(executor, into, insertions, now)
     } catch (error) {
       throw asHoldfastError(error, this.address)
     }
   }
 
-  #into(queues: readonly string[]): Into {
-    return { schema: this.#schema, channel: this.#wake.channel, queues }
+  #into(queues: readonly string[], expected: Instant | null): Into {
+    return { schema: this.#schema, channel: this.#wake.channel, queues, expected }
   }
 
-  claim(want: Want): Promise<Look> {
+  claim(want: ClaimRequest): Promise<ClaimResult> {
     return this.#claimer.look(want)
   }
 
@@ -225,28 +256,43 @@ class PostgresStore implements Store {
     return (await findKeys(this.#executor(), this.#schema, [key]))[0] ?? null
   }
 
-  async list(query: Query, page: Page): Promise<TaskRecord[]> {
-    return listTasks(this.#executor(), this.#schema, query, page)
+  async list(query: Query, page: Page): Promise<TaskList> {
+    const { order, maxScanned } = page
+    if (maxScanned !== undefined && order === 'newest')
+      return listBounded(this.#executor(), this.#schema, query, page, maxScanned)
+    return { tasks: await listTasks(this.#executor(), this.#schema, query, page), stoppedAt: null }
   }
 
-  async count(query: Query, cap: number, now: Instant | null): Promise<number> {
-    return countTasks(this.#executor(), this.#schema, query, cap, now)
+  async count(query: Query, { cap, maxScanned, now }: CountLimits): Promise<Counted> {
+    if (maxScanned !== undefined) return countBounded(this.#executor(), this.#schema, query, cap, maxScanned, now)
+    const counted = await countTasks(this.#executor(), this.#schema, query, cap + 1, now)
+    return { count: Math.min(counted, cap), capped: counted > cap }
+  }
+
+  countQueues(names: readonly string[], cap: number, now: Instant | null): Promise<QueueCounts[]> {
+    return countQueues(this.#executor(), this.#schema, names, cap, now)
   }
 
   examine(): Promise<readonly Fact[]> {
     return examine(this.#executor(), this.#schema)
   }
 
-  settledUntil(): Promise<Instant> {
-    return this.#settled.until(this.#executor())
+  /** The last call of this store: its own identity has changed too. */
+  acceptRestore(): Promise<number> {
+    return this.#connections.transaction((executor) => acceptRestore(executor, this.#schema))
   }
 
-  wake(listener: (queues: readonly string[] | null) => void): () => void {
+  visibleUntil(): Promise<Instant> {
+    return this.#openTransactions.visibleUntil(this.#executor())
+  }
+
+  wake(listener: WakeListener): () => void {
     return this.#wake.on(listener)
   }
 
   async close(): Promise<void> {
     this.#wake.close()
+    this.#passwords?.close()
     await this.#connections.close()
   }
 

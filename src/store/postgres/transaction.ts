@@ -1,9 +1,9 @@
 /** The caller's own transaction: recognised, or refused before anything is written into it. */
 
 import { HoldfastError } from '../../core/errors.ts'
-import { INSTANT_COLUMNS } from './arrays.ts'
 import type { Executor, PgRow, Value } from './connection.ts'
 import { readMeta } from './schema.ts'
+import { INSTANT_COLUMNS } from './write/arrays.ts'
 
 /** The least that a transaction of the caller's must be able to do: a pg client does, and so does a wrapper of any other. */
 interface QueryFunction {

@@ -1,5 +1,6 @@
-/** `s3://bucket/prefix?endpoint=…&region=…` taken apart. Credentials never stand in it: they come as the AWS SDK finds them. */
+/** Parses `s3://bucket/prefix?endpoint=…&region=…`. Credentials are never part of it: the AWS SDK finds them. */
 import { HoldfastError } from '../../core/errors.ts'
+import { refuseUnknownSettings } from '../../core/settings.ts'
 
 export interface S3Place {
   readonly bucket: string
@@ -7,16 +8,16 @@ export interface S3Place {
   readonly prefix: string
   readonly endpoint: string | null
   readonly region: string | null
-  /** The bucket in the path instead of the host's name: what most servers but AWS want. */
+  /** The bucket in the path instead of the host name, which most servers other than AWS need. */
   readonly pathStyle: boolean
   /** For messages. */
   readonly address: string
 }
 
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/
-/** Signs that need no care anywhere, in keys that must stay under 1,024 bytes. */
+/** Characters that are safe everywhere. Keys must stay under 1,024 bytes. */
 const PREFIX = /^[A-Za-z0-9!_.*'()/-]{0,150}$/
-const SETTINGS: ReadonlySet<string> = new Set(['endpoint', 'region', 'pathStyle'])
+const SETTINGS = ['endpoint', 'region', 'pathStyle']
 
 const refused = (address: string, why: string): HoldfastError =>
   new HoldfastError('INVALID_OPTION', `'${address}' ${why}: write s3://bucket/prefix?endpoint=…&region=…`, {
@@ -24,15 +25,16 @@ const refused = (address: string, why: string): HoldfastError =>
   })
 
 export const parseAddress = (url: string): S3Place => {
-  // Whatever stands before an @ may be a secret: it is not repeated.
+  // Text before an @ may be a secret, so it is not repeated.
   const shown = url.replace(/\/\/[^/?]*@/, '//')
   const [, bucket = '', path = '', query = ''] = /^s3:\/\/([^/?]*)\/?([^?]*)(?:\?(.*))?$/i.exec(url) ?? []
   if (bucket.includes('@')) throw refused(shown, 'has credentials in it; set AWS_ACCESS_KEY_ID and the like instead')
   if (!BUCKET.test(bucket)) throw refused(shown, 'does not name a bucket')
   const prefix = path.replace(/^\/+|\/+$/g, '')
-  if (!PREFIX.test(prefix)) throw refused(shown, "has a prefix with other signs than A-Z a-z 0-9 ! _ . * ' ( ) / -")
+  if (!PREFIX.test(prefix))
+    throw refused(shown, "has a prefix with characters other than A-Z a-z 0-9 ! _ . * ' ( ) / -")
   const settings = new URLSearchParams(query)
-  for (const name of settings.keys()) if (!SETTINGS.has(name)) throw refused(shown, `has an unknown setting ${name}`)
+  refuseUnknownSettings(shown, settings.keys(), SETTINGS)
   const endpoint = settings.get('endpoint')
   if (endpoint !== null) checkEndpoint(endpoint, shown)
   const region = settings.get('region')

@@ -1,41 +1,43 @@
-/** The server's time as its answers tell it: each says the second, and many together say more than that. */
+/** The server's time from the `Date` header of its replies. One reply gives the second. Many replies together give more. */
 import type { Instant } from '../../core/task.ts'
 
-/** What a clock may gain or lose against ours, per millisecond. */
+/** How much two clocks may drift apart, per millisecond. */
 const DRIFT = 1e-4
 const SECOND = 1_000
 
 export class ServerClock {
-  /** The server's time is monotonic time plus something between these two. */
+  /** The server's time is the monotonic time plus an offset between these two. */
   #least = Number.NEGATIVE_INFINITY
   #most = Number.POSITIVE_INFINITY
-  #heardAt = Number.NEGATIVE_INFINITY
-  #shown = 0
+  #observedAt = Number.NEGATIVE_INFINITY
+  #latest = 0
 
-  /** The `Date` of an answer, and monotonic when it was asked for and came. It was right at some moment in between. */
-  heard(date: string | undefined, askedAt: number, cameAt: number): void {
+  /**
+   * Takes the `Date` of a reply, and the monotonic times of request and reply. The date was correct at some moment in
+   * between.
+   */
+  observe(date: string | undefined, sentAt: number, repliedAt: number): void {
     const second = Date.parse(date ?? '')
     if (Number.isNaN(second)) return
-    const aged = this.#heardAt === Number.NEGATIVE_INFINITY ? 0 : (cameAt - this.#heardAt) * DRIFT
-    const least = Math.max(this.#least - aged, second - cameAt)
-    const most = Math.min(this.#most + aged, second + SECOND - askedAt)
-    this.#heardAt = cameAt
-    // No overlap: that clock was set, or another server's answered. The last answer counts.
-    this.#least = least < most ? least : second - cameAt
-    this.#most = least < most ? most : second + SECOND - askedAt
+    const aged = this.#observedAt === Number.NEGATIVE_INFINITY ? 0 : (repliedAt - this.#observedAt) * DRIFT
+    const least = Math.max(this.#least - aged, second - repliedAt)
+    const most = Math.min(this.#most + aged, second + SECOND - sentAt)
+    this.#observedAt = repliedAt
+    // No overlap: the server's clock was set, or another server replied. The last reply counts.
+    this.#least = least < most ? least : second - repliedAt
+    this.#most = least < most ? most : second + SECOND - sentAt
   }
 
-  /** How long ago an answer came. */
   age(mono: number): number {
-    return mono - this.#heardAt
+    return mono - this.#observedAt
   }
 
   /** Never goes back. */
   read(mono: number): { at: Instant; uncertainty: number } {
     const aged = this.age(mono) * DRIFT
     const [least, most] = [this.#least - aged + mono, this.#most + aged + mono]
-    const at = Math.max(this.#shown, Math.floor((least + most) / 2))
-    this.#shown = at
+    const at = Math.max(this.#latest, Math.floor((least + most) / 2))
+    this.#latest = at
     return { at, uncertainty: Math.ceil(Math.max(at - least, most - at)) }
   }
 }

@@ -1,50 +1,79 @@
-/** What `doctor` wants to know about a bucket: conditions, rules that delete, versions that pile up. Decides nothing. */
+/** The facts about a bucket that `doctor` reports: conditional writes, lifecycle rules, versioning. */
 import type { LifecycleRule } from '@aws-sdk/client-s3'
 import type { Fact } from '../../core/diagnosis.ts'
-import { isHoldfastError } from '../../core/errors.ts'
 import type { S3Place } from './address.ts'
 import type { Driver } from './client.ts'
 import { nameOf, statusOf } from './errors.ts'
 import type { S3KeyValue } from './key-value.ts'
-import { proveConditions } from './proof.ts'
+import { Disproof } from './proof.ts'
+import type { ProofRecord } from './proof-record.ts'
+import { missingRights, rightsFact } from './rights.ts'
 
-export const examine = async (driver: Driver, kv: S3KeyValue, place: S3Place): Promise<Fact[]> => {
-  const facts = [await conditions(kv)]
-  const bucket = { Bucket: place.bucket }
-  try {
-    const rules = await lifecycleRules(() => kv.client.send(new driver.GetBucketLifecycleConfigurationCommand(bucket)))
-    facts.push(deletions(rules, place))
-    const { Status: status } = await kv.client.send(new driver.GetBucketVersioningCommand(bucket))
-    facts.push({
-      check: 'versions',
-      areKept: status === 'Enabled',
-      areExpired: rules.some((rule) => isOver(rule, place) && rule.NoncurrentVersionExpiration !== undefined),
-    })
-  } catch (error) {
-    facts.push({ check: 'reading', what: "the bucket's lifecycle rules and versioning", error: nameOf(error) })
-  }
-  return facts
+export const examine = async (driver: Driver, kv: S3KeyValue, place: S3Place, proof: ProofRecord): Promise<Fact[]> => {
+  const missing = await missingRights(kv)
+  const { facts, optional } = await settings(driver, kv, place)
+  // The proof needs these permissions.
+  const proved = missing.some((right) => PROVING.includes(right)) ? [] : [await conditions(proof)]
+  return [...proved, rightsFact(missing, optional), ...facts]
 }
 
-const conditions = async (kv: S3KeyValue): Promise<Fact> => {
+const PROVING: readonly string[] = ['s3:PutObject', 's3:GetObject', 's3:ListBucket']
+
+const conditions = async (proof: ProofRecord): Promise<Fact> => {
   try {
-    await proveConditions(kv)
+    await proof.renew()
     return {
       check: 'conditional-writes',
       areAtomic: true,
-      found: 'of many writers under one condition exactly one wins',
+      found: 'of many writers under one condition exactly one wins, and lists are in order',
     }
   } catch (error) {
-    if (!isHoldfastError(error, 'INVALID_OPTION')) throw error
+    if (!(error instanceof Disproof)) throw error
     return { check: 'conditional-writes', areAtomic: false, found: error.message }
   }
 }
 
+/** What the bucket's settings say, and the permissions that were missing to read the rest. */
+const settings = async (
+  driver: Driver,
+  { client }: S3KeyValue,
+  place: S3Place,
+): Promise<{ readonly facts: readonly Fact[]; readonly optional: readonly string[] }> => {
+  const bucket = { Bucket: place.bucket }
+  const facts: Fact[] = []
+  const optional: string[] = []
+  const read = async <T>(right: string, what: string, request: () => Promise<T>): Promise<T | null> => {
+    try {
+      return await request()
+    } catch (error) {
+      if (statusOf(error) === 403) optional.push(right)
+      else facts.push({ check: 'reading', what, error: nameOf(error) })
+      return null
+    }
+  }
+  const rules = await read('s3:GetLifecycleConfiguration', "the bucket's lifecycle rules", () =>
+    lifecycleRules(() => client.send(new driver.GetBucketLifecycleConfigurationCommand(bucket))),
+  )
+  if (rules !== null) facts.push(deletions(rules, place))
+  const versioning = await read('s3:GetBucketVersioning', "the bucket's versioning", () =>
+    client.send(new driver.GetBucketVersioningCommand(bucket)),
+  )
+  if (versioning !== null)
+    facts.push({
+      check: 'versions',
+      areKept: versioning.Status === 'Enabled',
+      areExpired: (rules ?? []).some(
+        (rule) => appliesTo(rule, place) && rule.NoncurrentVersionExpiration !== undefined,
+      ),
+    })
+  return { facts, optional }
+}
+
 const lifecycleRules = async (
-  ask: () => Promise<{ readonly Rules?: LifecycleRule[] | undefined }>,
+  read: () => Promise<{ readonly Rules?: LifecycleRule[] | undefined }>,
 ): Promise<readonly LifecycleRule[]> => {
   try {
-    return ((await ask()).Rules ?? []).filter(({ Status: status }) => status === 'Enabled')
+    return ((await read()).Rules ?? []).filter(({ Status: status }) => status === 'Enabled')
   } catch (error) {
     if (statusOf(error) === 404 && nameOf(error) !== 'NoSuchBucket') return []
     throw error
@@ -54,21 +83,28 @@ const lifecycleRules = async (
 const prefixOf = ({ Filter: filter, Prefix: prefix }: LifecycleRule): string =>
   filter?.Prefix ?? filter?.And?.Prefix ?? prefix ?? ''
 
-/** Whether it touches what is kept under our prefix. */
-const isOver = (rule: LifecycleRule, { prefix }: S3Place): boolean =>
+/** Whether the rule applies to keys under this prefix. */
+const appliesTo = (rule: LifecycleRule, { prefix }: S3Place): boolean =>
   prefixOf(rule).startsWith(prefix) || prefix.startsWith(prefixOf(rule))
 
-/** Days alone do not make a rule harmless: a task may wait for longer, and a key must not vanish under its task. */
+const expires = ({ Expiration: expiration }: LifecycleRule): boolean =>
+  expiration?.Days !== undefined || expiration?.Date !== undefined
+
+/** Archived objects cannot be read until they are restored. */
+const ARCHIVES: readonly (string | undefined)[] = ['GLACIER', 'DEEP_ARCHIVE']
+
+const archives = ({ Transitions: transitions = [] }: LifecycleRule): boolean =>
+  transitions.some(({ StorageClass: storage }) => ARCHIVES.includes(storage))
+
+/** A rule is harmful even with many days: a task may wait longer, and an idempotency key must not vanish before its task. */
 const deletions = (rules: readonly LifecycleRule[], place: S3Place): Fact => {
-  const deleting = rules.filter(
-    (rule) => isOver(rule, place) && (rule.Expiration?.Days !== undefined || rule.Expiration?.Date !== undefined),
-  )
-  const told = deleting.map((rule) => `'${rule.ID ?? prefixOf(rule)}'`).join(', ')
+  const deleting = rules.filter((rule) => appliesTo(rule, place) && (expires(rule) || archives(rule)))
+  const names = deleting.map((rule) => `'${rule.ID ?? prefixOf(rule)}'`).join(', ')
   return {
     check: 'durability',
-    setting: 'deletion by lifecycle rules',
-    value: deleting.length === 0 ? 'none' : told,
+    setting: 'deletion or archiving by lifecycle rules',
+    value: deleting.length === 0 ? 'none' : names,
     wanted: 'none',
-    how: `Remove the expiration of ${told}, or give it another prefix; holdfast prune and retention remove what has ended.`,
+    how: `Remove the expiration or transition of ${names}, or give it another prefix; holdfast prune and retention remove what has ended.`,
   }
 }

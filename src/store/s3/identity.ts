@@ -1,10 +1,10 @@
-/** Which store this is: one object says it, made once, and looked at now and then in case the bucket was emptied or replaced. */
+/** The identity of a store: one object, created once and checked now and then, in case the bucket was emptied or replaced. */
 import { randomUUID } from 'node:crypto'
 import { HoldfastError } from '../../core/errors.ts'
-import type { KeyValue } from '../kv/key-value.ts'
-import { IDENTITY } from '../kv/names.ts'
+import type { KeyValue } from '../kv/access/key-value.ts'
+import { IDENTITY } from '../kv/records/names.ts'
 
-/** The layout of keys and bodies. */
+/** The version of the layout of keys and bodies. */
 const LAYOUT = 1
 
 interface Identity {
@@ -21,17 +21,22 @@ const read = async (kv: Place): Promise<Identity | null> => {
     const identity = JSON.parse(entry.value) as Identity
     if (typeof identity.holdfast === 'string' && typeof identity.layout === 'number') return identity
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw new HoldfastError('STORE_CORRUPT', `${kv.address}: ${IDENTITY} is not what Holdfast writes`)
 }
 
 export interface IdentityOptions {
   readonly create: boolean
+  /** Runs before anything is created. */
+  readonly beforeCreate?: () => Promise<void>
   readonly onCreated?: () => void
 }
 
-export const openIdentity = async (kv: Place, { create, onCreated }: IdentityOptions): Promise<string> => {
+export const openIdentity = async (
+  kv: Place,
+  { create, beforeCreate, onCreated }: IdentityOptions,
+): Promise<string> => {
   let found = await read(kv)
   if (found === null) {
     if (!create)
@@ -39,6 +44,7 @@ export const openIdentity = async (kv: Place, { create, onCreated }: IdentityOpt
         'STORE_NOT_FOUND',
         `there is no Holdfast store at ${kv.address}: run \`holdfast init URL\`, or connect with create: true`,
       )
+    await beforeCreate?.()
     const fresh: Identity = { holdfast: randomUUID(), layout: LAYOUT }
     if ((await kv.create(IDENTITY, JSON.stringify(fresh))) !== null) onCreated?.()
     found = await read(kv)
@@ -50,7 +56,7 @@ export const openIdentity = async (kv: Place, { create, onCreated }: IdentityOpt
   return found.holdfast
 }
 
-/** Rejects when what we connected to is not there any more. */
+/** Rejects if the store is no longer the one that was opened. */
 export const checkIdentity = async (kv: Place, expected: string): Promise<void> => {
   const found = await read(kv)
   if (found?.holdfast === expected) return

@@ -1,4 +1,4 @@
-/** What the keeper's thread is told, so that it makes a client like ours. */
+/** What the keeper's thread needs to create the same client. */
 import type { S3ClientConfig } from '@aws-sdk/client-s3'
 import type { S3Place } from './address.ts'
 

@@ -1,35 +1,36 @@
-/** A bucket as versioned keys: an etag is the mark, If-None-Match and If-Match are the conditions. */
+/** A bucket as a versioned key-value store: the etag is the mark, If-None-Match and If-Match are the conditions. */
 import type { S3Client } from '@aws-sdk/client-s3'
 import { HoldfastError, isContactLost } from '../../core/errors.ts'
 import type { Instant } from '../../core/task.ts'
-import type { Entry, KeyValue, ListRange, Mark } from '../kv/key-value.ts'
-import { pause } from '../kv/steady.ts'
+import type { Entry, KeyValue, ListRange, Mark } from '../kv/access/key-value.ts'
+import { sleep } from '../kv/access/retry.ts'
 import type { S3Place } from './address.ts'
 import { type ClientOptions, type Driver, makeClient } from './client.ts'
 import { ServerClock } from './clock.ts'
 import { asHoldfastError, nameOf, statusOf } from './errors.ts'
 
 const DELETES_AT_ONCE = 1_000
-/** Without an answer for so long, the clock is asked. */
+/** After this long without a reply, the clock needs a request. */
 const CLOCK_LIFE = 20_000
-const LONG_TEXT = 262_144
-/** In bytes, by all servers. */
+const INLINE_LIMIT = 262_144
+/** In bytes, on all servers. */
 const LONGEST_KEY = 1_024
 const LIST_PAGE = 1_000
+const NOT_MODIFIED = 304
 const PAGE_TRIES = 6
 const FIRST_WAIT = 20
-/** To which times of writing are told. */
+/** The precision of LastModified. */
 const SECOND = 1_000
 
 interface Page {
   readonly found: readonly { readonly key: string; readonly writtenAt: Instant }[]
-  /** Where the next one begins; null: there is none. */
+  /** Of the next page; null: this is the last page. */
   readonly token: string | null
 }
 
 export class S3KeyValue implements KeyValue {
   readonly address: string
-  readonly longText = LONG_TEXT
+  readonly inlineLimit = INLINE_LIMIT
   readonly longestHint: number
   /** Some older servers compare an etag without its quotes. */
   etagsAreBare = false
@@ -55,13 +56,24 @@ export class S3KeyValue implements KeyValue {
   }
 
   async get(key: string): Promise<Entry | null> {
+    const found = await this.#get(key)
+    if (found === 'same') throw this.#unclear(`the reply for ${key} answers a condition that was not sent`)
+    return found
+  }
+
+  getChanged(key: string, mark: Mark): Promise<Entry | null | 'same'> {
+    return this.#get(key, { IfNoneMatch: mark })
+  }
+
+  async #get(key: string, condition: object = {}): Promise<Entry | null | 'same'> {
     try {
-      const answer = await this.#client.send(new this.#driver.GetObjectCommand(this.#at(key)))
+      const answer = await this.#client.send(new this.#driver.GetObjectCommand({ ...this.#at(key), ...condition }))
       const bytes = await answer.Body!.transformToByteArray()
       if (answer.ETag === undefined || (answer.ContentLength ?? bytes.length) !== bytes.length)
-        throw this.#unclear(`the answer for ${key} is not whole`)
+        throw this.#unclear(`the reply for ${key} is incomplete`)
       return { value: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString(), mark: answer.ETag }
     } catch (error) {
+      if (statusOf(error) === NOT_MODIFIED) return 'same'
       if (statusOf(error) === 404 && nameOf(error) !== 'NoSuchBucket') return null
       throw asHoldfastError(error, 's3:GetObject and s3:ListBucket', this.address)
     }
@@ -84,11 +96,11 @@ export class S3KeyValue implements KeyValue {
         ...condition,
       })
       const { ETag: mark } = await this.#client.send(command)
-      if (mark === undefined) throw this.#unclear(`the answer for ${key} has no etag`)
+      if (mark === undefined) throw this.#unclear(`the reply for ${key} has no etag`)
       return mark
     } catch (error) {
       const status = statusOf(error)
-      // If-Match on what is not there: 404 by AWS, 412 by others.
+      // If-Match on a missing key: 404 from AWS, 412 from others.
       if (status === 412 || (status === 404 && nameOf(error) !== 'NoSuchBucket')) return null
       throw asHoldfastError(error, 's3:PutObject', this.address)
     }
@@ -109,32 +121,40 @@ export class S3KeyValue implements KeyValue {
         Delete: { Objects: keys.map((key) => ({ Key: this.#place.prefix + key })), Quiet: true },
       })
       const { Errors: errors = [] } = await this.#client.send(command)
-      if (errors.length > 0) throw this.#unclear(`${errors.length} deletes failed, the first with ${errors[0]!.Code}`)
+      if (errors.length > 0) throw this.#failedDeletes(errors)
     } catch (error) {
       if (statusOf(error) === 404 && nameOf(error) !== 'NoSuchBucket') return
       throw asHoldfastError(error, 's3:DeleteObject', this.address)
     }
   }
 
-  /** Some servers give fewer keys a page than asked for: only they say when there are no more. */
+  /** The request succeeded as a whole, but each key has a result of its own. */
+  #failedDeletes(errors: readonly { readonly Code?: string | undefined }[]): Error {
+    const denied = errors.find(({ Code: code }) => code === 'AccessDenied')
+    return denied === undefined
+      ? this.#unclear(`${errors.length} deletes failed, the first with ${errors[0]!.Code}`)
+      : Object.assign(new Error('Access Denied'), { name: denied.Code!, $metadata: { httpStatusCode: 403 } })
+  }
+
+  /** Some servers return fewer keys than requested, so only the token shows whether there are more. */
   async list(prefix: string, { after, limit }: ListRange): Promise<string[]> {
     const keys: string[] = []
     for (let page: Page = await this.#page(prefix, { limit, ...(after === undefined ? null : { after }) }); ; ) {
       for (const { key } of page.found) keys.push(key)
       if (page.token === null || keys.length >= limit) return keys
       const rest = { limit: limit - keys.length, token: page.token }
-      page = await this.#again(() => this.#page(prefix, rest))
+      page = await this.#retryPage(() => this.#page(prefix, rest))
     }
   }
 
-  /** A page in the middle is tried again by itself: else a long list over a bad line would never come to its end. */
-  async #again<T>(call: () => Promise<T>): Promise<T> {
+  /** Repeats a single page. Otherwise a long list over a bad line would never finish. */
+  async #retryPage<T>(call: () => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
       try {
         return await call()
       } catch (error) {
         if (tries === PAGE_TRIES || !isContactLost(error)) throw error
-        await pause(Math.random() * FIRST_WAIT * 2 ** tries)
+        await sleep(Math.random() * FIRST_WAIT * 2 ** tries)
       }
     }
   }
@@ -144,7 +164,7 @@ export class S3KeyValue implements KeyValue {
       yield page.found.filter(({ writtenAt }) => writtenAt >= since - SECOND).map(({ key }) => key)
       if (page.token === null) return
       const rest = { limit: LIST_PAGE, token: page.token }
-      page = await this.#again(() => this.#page(prefix, rest))
+      page = await this.#retryPage(() => this.#page(prefix, rest))
     }
   }
 
@@ -163,7 +183,7 @@ export class S3KeyValue implements KeyValue {
         IsTruncated: isCut,
         NextContinuationToken: next,
       } = await this.#client.send(command)
-      if (isCut && next === undefined) throw this.#unclear('a list broke off without saying where')
+      if (isCut && next === undefined) throw this.#unclear('a list was truncated without a continuation token')
       return {
         found: contents.map(({ Key: key, LastModified: at }) => ({
           key: key!.slice(own.length),
@@ -176,7 +196,7 @@ export class S3KeyValue implements KeyValue {
     }
   }
 
-  /** From the answers to whatever was asked lately; only a client that was silent has to ask. */
+  /** From recent replies. Only a client that has been silent sends a request. */
   async now(): Promise<{ at: Instant; uncertainty: number }> {
     if (this.#clock.age(performance.now()) > CLOCK_LIFE) await this.list('holdfast.json', { limit: 1 })
     return this.#clock.read(performance.now())

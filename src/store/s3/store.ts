@@ -1,36 +1,34 @@
-/** S3 and what speaks like it: a queue that needs nothing but a bucket. */
+/** A store on S3 or a compatible server. It needs nothing but a bucket. */
 import type { S3ClientConfig } from '@aws-sdk/client-s3'
 import { type Duration, parseDuration } from '../../core/durations.ts'
 import { HoldfastError, isHoldfastError } from '../../core/errors.ts'
-import { SteadyKeyValue } from '../kv/steady.ts'
+import { RetryingKeyValue } from '../kv/access/retrying-key-value.ts'
 import { KvStore } from '../kv/store.ts'
-import type { KeeperOptions, Store } from '../store.ts'
-import { isPortable, startKeeper } from '../threaded-keeper.ts'
-import { parseAddress, type S3Place } from './address.ts'
+import type { Store } from '../store.ts'
+import { threadedKeeper } from '../threads/threaded-keeper.ts'
+import { parseAddress } from './address.ts'
 import { loadDriver, type RequestKind } from './client.ts'
 import { examine } from './examine.ts'
-import { checkIdentity, openIdentity } from './identity.ts'
+import { checkIdentity, type IdentityOptions, openIdentity } from './identity.ts'
 import type { KeeperPlace } from './keeper.ts'
 import { S3KeyValue } from './key-value.ts'
-import { proveConditions } from './proof.ts'
+import { ProofRecord } from './proof-record.ts'
 
 export interface S3Options {
-  /** Make the store in the bucket when there is none. Default false. */
+  /** Create the store in the bucket if it does not exist. Default false. */
   readonly create?: boolean
-  /** Default: as the AWS SDK finds them: environment, profile, role. */
+  /** Default: as the AWS SDK finds them (environment, profile, role). */
   readonly credentials?: S3ClientConfig['credentials']
-  /** After this long without an answer a request is given up. Default 10 s. */
+  /** A request without a reply is aborted after this time. Default 10 s. */
   readonly requestTimeout?: Duration
-  /** Told of every request that is sent: what you are charged for. */
+  /** Called for every request that is sent, which is what you are charged for. */
   readonly onRequest?: (kind: RequestKind) => void
   readonly onCreated?: () => void
+  readonly onWarning?: (message: string) => void
 }
 
 const LEASE_TTL = 30_000
 const SHORTEST_DEADLINE = 100
-
-/** Where the proof was given: once in a process is enough. */
-const proved = new Map<string, { readonly etagsAreBare: boolean }>()
 
 export const openS3 = async (url: string, options: S3Options = {}): Promise<Store> => {
   const place = parseAddress(url)
@@ -51,35 +49,53 @@ export const openS3 = async (url: string, options: S3Options = {}): Promise<Stor
     ...(onRequest === undefined ? null : { onRequest }),
   })
   try {
-    const steady = new SteadyKeyValue(kv)
-    await steady.now()
-    await prove(kv, place)
-    const identity = await openIdentity(steady, { create, ...(onCreated === undefined ? null : { onCreated }) })
+    const retrying = new RetryingKeyValue(kv)
+    const proof = new ProofRecord(kv, place)
+    const identity = await openProved(retrying, proof, { create, ...(onCreated === undefined ? null : { onCreated }) })
     const { etagsAreBare } = kv
-    const told: KeeperPlace = { place, credentials, requestTimeout, etagsAreBare }
-    const thread = { beside: import.meta.url, name: 'holdfast-s3', place: told, isLate: true }
+    const keeperPlace: KeeperPlace = { place, credentials, requestTimeout, etagsAreBare }
+    const thread = {
+      beside: import.meta.url,
+      name: 'holdfast-s3',
+      place: keeperPlace,
+      settings: 'the credentials',
+      isLate: true,
+    }
+    const keeper = threadedKeeper(thread, options.onWarning)
     return new KvStore(kv, {
-      capabilities: ['durable'],
+      capabilities: [],
       leaseTtl: LEASE_TTL,
-      checkIdentity: () => checkIdentity(steady, identity),
-      examine: () => examine(driver, kv, place),
-      ...(isPortable(told) ? { keeper: (own: KeeperOptions) => startKeeper(thread, own) } : null),
+      indexesEnded: true,
+      checkIdentity: async () => {
+        await checkIdentity(retrying, identity)
+        await proof.check()
+      },
+      examine: () => examine(driver, kv, place, proof),
+      ...(keeper && { keeper }),
     })
   } catch (error) {
     await kv.close()
     throw isHoldfastError(error, 'STORE_NOT_FOUND') && error.details['name'] === 'NoSuchBucket'
-      ? new HoldfastError('STORE_NOT_FOUND', `there is no bucket ${place.bucket}: make it first`, error.details, error)
+      ? new HoldfastError(
+          'STORE_NOT_FOUND',
+          `there is no bucket ${place.bucket}: create it first`,
+          error.details,
+          error,
+        )
       : error
   }
 }
 
-const prove = async (kv: S3KeyValue, { endpoint, bucket }: S3Place): Promise<void> => {
-  const where = `${endpoint} ${bucket}`
-  const known = proved.get(where)
-  if (known !== undefined) {
-    kv.etagsAreBare = known.etagsAreBare
-    return
+/** Two reads in the normal case. A store is only created on a proved server, and without a store nothing is proved. */
+const openProved = async (kv: RetryingKeyValue, proof: ProofRecord, options: IdentityOptions): Promise<string> => {
+  const known = proof.read()
+  known.catch(() => {})
+  let proving: Promise<void> | null = null
+  const ensure = (): Promise<void> => {
+    proving ??= known.then((isKnown) => (isKnown ? undefined : proof.ensure()))
+    return proving
   }
-  await proveConditions(kv)
-  proved.set(where, { etagsAreBare: kv.etagsAreBare })
+  const identity = await openIdentity(kv, { ...options, beforeCreate: ensure })
+  await ensure()
+  return identity
 }

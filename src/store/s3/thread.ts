@@ -1,17 +1,17 @@
-/** The keeper's thread: renews leases with a client of its own, which is made when the first lease is held. */
+/** The keeper's thread: renews leases with a client of its own, which is created for the first lease. */
 import { KvStore } from '../kv/store.ts'
 import type { Store } from '../store.ts'
-import { keeperTold, keepOnThread } from '../threaded-keeper.ts'
+import { keeperTold, keepOnThread } from '../threads/threaded-keeper.ts'
 import { loadDriver } from './client.ts'
 import type { KeeperPlace } from './keeper.ts'
 import { S3KeyValue } from './key-value.ts'
 
-const { place: told, leaseTtl, every } = keeperTold<KeeperPlace>()
-const { place, credentials, requestTimeout, etagsAreBare } = told
+const { place: keeperPlace, leaseTtl, every } = keeperTold<KeeperPlace>()
+const { place, credentials, requestTimeout, etagsAreBare } = keeperPlace
 
 const open = async (): Promise<Store> => {
   const kv = new S3KeyValue(await loadDriver(), place, {
-    // A round that is not over when the next one is due has failed.
+    // A round that has not finished when the next one is due has failed.
     requestTimeout: Math.max(500, Math.min(every, requestTimeout)),
     ...(credentials === undefined ? null : { credentials }),
   })
@@ -24,7 +24,7 @@ opened.catch(() => {})
 
 keepOnThread({
   renew: async (renewals) => (await opened).renew(renewals, null),
-  // Opened with the thread, which starts with the first lease.
+  // The store is opened with the thread, which starts with the first lease.
   prepare: () => {},
   close: () => void opened.then((store) => store.close()).catch(() => {}),
 })

@@ -1,5 +1,5 @@
 /** Task ↔ row: the only place that knows which column holds which field, for all stores that speak SQL. */
-import { DEFAULTS } from '../../core/submission.ts'
+import { STORED_DEFAULTS } from '../../core/stored-defaults.ts'
 import type {
   ChangeSet,
   Encoding,
@@ -23,36 +23,47 @@ interface Options {
   tags?: Readonly<Record<string, string>>
   replayOf?: string
   scheduleId?: string
+  outputError?: string
 }
 
 const encodeOptions = (task: TaskRecord): string | null => {
   const options: Options = {}
   if (task.encoding !== 'json') options.encoding = task.encoding
-  if (task.maxRetries !== DEFAULTS.maxRetries) options.maxRetries = task.maxRetries
+  if (task.maxRetries !== STORED_DEFAULTS.maxRetries) options.maxRetries = task.maxRetries
   if (task.maxReschedules !== null) options.maxReschedules = task.maxReschedules
   if (task.retryPolicy !== null) options.retryPolicy = task.retryPolicy
-  if (task.timeout !== DEFAULTS.timeout) options.timeout = task.timeout
+  if (task.timeout !== STORED_DEFAULTS.timeout) options.timeout = task.timeout
   if (task.tags !== null) options.tags = task.tags
   if (task.replayOf !== null) options.replayOf = task.replayOf
   if (task.scheduleId !== null) options.scheduleId = task.scheduleId
+  if (task.outputError !== null) options.outputError = task.outputError
   for (const _ in options) return JSON.stringify(options)
   return null
 }
 
 type DecodedOptions = Pick<
   TaskRecord,
-  'encoding' | 'maxRetries' | 'maxReschedules' | 'retryPolicy' | 'timeout' | 'tags' | 'replayOf' | 'scheduleId'
+  | 'encoding'
+  | 'maxRetries'
+  | 'maxReschedules'
+  | 'retryPolicy'
+  | 'timeout'
+  | 'tags'
+  | 'replayOf'
+  | 'scheduleId'
+  | 'outputError'
 >
 
 const fillOptions = (options: Options): DecodedOptions => ({
   encoding: options.encoding ?? 'json',
-  maxRetries: options.maxRetries === undefined ? DEFAULTS.maxRetries : options.maxRetries,
+  maxRetries: options.maxRetries === undefined ? STORED_DEFAULTS.maxRetries : options.maxRetries,
   maxReschedules: options.maxReschedules ?? null,
   retryPolicy: options.retryPolicy ?? null,
-  timeout: options.timeout === undefined ? DEFAULTS.timeout : options.timeout,
+  timeout: options.timeout === undefined ? STORED_DEFAULTS.timeout : options.timeout,
   tags: options.tags ?? null,
   replayOf: options.replayOf ?? null,
   scheduleId: options.scheduleId ?? null,
+  outputError: options.outputError ?? null,
 })
 
 const DEFAULT_OPTIONS = fillOptions({})
@@ -87,7 +98,7 @@ export const isPlain = (text: string): boolean => PLAIN.test(text)
 export const entryBeforeOp = ({ op: _, ...facts }: HistoryEntry): string =>
   `,${JSON.stringify(facts).slice(0, -1)},"op":"`
 
-/** One row that somebody has damaged must not hide all others: what cannot be read counts as not there. */
+/** A damaged row must not hide all others: a value that cannot be read counts as missing. */
 export const readJson = <T>(text: Cell, fallback: T): T => {
   if (text === null) return fallback
   try {
@@ -151,7 +162,7 @@ export const COLUMNS =
   'id, queue, type, priority, available_at, expires_at, created_at, updated_at, idempotency_key, options, input, ' +
   'status, revision, attempts, retry_count, reschedule_count, replay_count, ' +
   'lease_token, lease_worker, lease_claimed_at, lease_expires_at, cancel_requested_at, started_at, completed_at, expired_at, ' +
-  'archived_from, replayed_as, last_error, progress, output, output_encoding'
+  'archived_from, replayed_as, last_error, progress, output, output_encoding, lease_ttl'
 export const COLUMNS_WITH_HISTORY = `${COLUMNS}, history`
 
 export const encodeWhole = (task: TaskRecord): Row => [
@@ -186,6 +197,7 @@ export const encodeWhole = (task: TaskRecord): Row => [
   task.progress,
   task.output,
   task.outputEncoding,
+  task.lease?.ttl ?? null,
   encodeHistory(task.history),
 ]
 
@@ -215,6 +227,8 @@ export const decodeWhole = (row: Row): TaskRecord => ({
           workerId: row[18] as string,
           claimedAt: row[19] as number,
           expiresAt: row[20] as number,
+          // Claimed by a release that did not record it.
+          ttl: (row[31] as number | null) ?? (row[20] as number) - (row[19] as number),
         },
   cancelRequestedAt: row[21] as number | null,
   startedAt: row[22] as number | null,
@@ -226,7 +240,7 @@ export const decodeWhole = (row: Row): TaskRecord => ({
   progress: row[28] as string | null,
   output: row[29] as string | null,
   outputEncoding: row[30] as Encoding,
-  history: decodeHistory(row[31] ?? null),
+  history: decodeHistory(row[32] ?? null),
 })
 
 // ── changing ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -235,6 +249,7 @@ type Field = keyof ChangeSet
 
 const COLUMN: Readonly<Partial<Record<Field, string>>> = {
   type: 'type',
+  input: 'input',
   output: 'output',
   outputEncoding: 'output_encoding',
   status: 'status',
@@ -254,19 +269,27 @@ const COLUMN: Readonly<Partial<Record<Field, string>>> = {
   startedAt: 'started_at',
   completedAt: 'completed_at',
   archivedFrom: 'archived_from',
-  // One of several that share a column: see assignmentsOf.
-  tags: 'options',
+  // These stand in the column `options`: see assignmentsOf. The names are those of their bound values.
+  tags: 'option_tags',
+  outputError: 'option_output_error',
+  encoding: 'option_encoding',
 }
 
-const LEASE_COLUMNS = ['lease_token', 'lease_worker', 'lease_claimed_at', 'lease_expires_at'] as const
+/** Bound last, because one assignment to `options` takes them all. */
+const OPTION_FIELDS = ['tags', 'outputError', 'encoding'] as const
+
+const isOption = (field: string): boolean => (OPTION_FIELDS as readonly string[]).includes(field)
+
+const LEASE_COLUMNS = ['lease_token', 'lease_worker', 'lease_claimed_at', 'lease_expires_at', 'lease_ttl'] as const
 
 /** The columns that a set of fields binds, in the order of `pushValues`. A cleared lease binds none. */
 export const changedColumns = (set: ChangeSet): string[] => {
   const columns: string[] = []
   for (const field in set) {
-    if (field !== 'lease') columns.push(COLUMN[field as Field]!)
-    else if (set.lease) columns.push(...LEASE_COLUMNS)
+    if (field === 'lease') columns.push(...(set.lease ? LEASE_COLUMNS : []))
+    else if (!isOption(field)) columns.push(COLUMN[field as Field]!)
   }
+  for (const field of OPTION_FIELDS) if (field in set) columns.push(COLUMN[field]!)
   return columns
 }
 
@@ -278,17 +301,22 @@ export const shapeOf = (set: ChangeSet): string => {
 }
 
 /**
- * What a set of fields assigns, with `bound(column)` for each value that it binds. `withTags` is the store's own way to put
- * tags, bound as JSON, into the options that are there.
+ * What a set of fields assigns, with `bound(column)` for each value that it binds. `withOption` is the store's own way to put
+ * a value, bound as JSON, into options.
  */
 export const assignmentsOf = (
   set: ChangeSet,
   bound: (column: string) => string,
-  withTags: (tags: string) => string,
+  withOption: (options: string, name: string, json: string) => string,
 ): string => {
-  const parts = changedColumns(set).map(
-    (column) => `${column} = ${column === 'options' ? withTags(bound(column)) : bound(column)}`,
-  )
+  const options = OPTION_FIELDS.filter((field) => field in set)
+  const parts = changedColumns(set)
+    .slice(0, options.length === 0 ? undefined : -options.length)
+    .map((column) => `${column} = ${bound(column)}`)
+  if (options.length > 0)
+    parts.push(
+      `options = ${options.reduce((text, field) => withOption(text, field, bound(COLUMN[field]!)), 'options')}`,
+    )
   if (set.lease === null) parts.push(...LEASE_COLUMNS.map((column) => `${column} = null`))
   return parts.join(', ')
 }
@@ -297,9 +325,21 @@ export const assignmentsOf = (
 export const pushValues = (row: Row, set: ChangeSet): void => {
   for (const field in set) {
     if (field === 'lease') {
-      if (set.lease) row.push(set.lease.token, set.lease.workerId, set.lease.claimedAt, set.lease.expiresAt)
+      if (set.lease) {
+        const { token, workerId, claimedAt, expiresAt, ttl } = set.lease
+        row.push(token, workerId, claimedAt, expiresAt, ttl)
+      }
     } else if (field === 'lastError') row.push(jsonOrNull(set.lastError ?? null))
-    else if (field === 'tags') row.push(JSON.stringify(set.tags ?? null))
-    else row.push(set[field as Field] as Cell)
+    else if (!isOption(field)) row.push(set[field as Field] as Cell)
   }
+  for (const field of OPTION_FIELDS) if (field in set) row.push(JSON.stringify(set[field] ?? null))
+}
+
+const HEAVY = ['input', 'output', 'progress'].map((column) => COLUMNS.split(', ').indexOf(column))
+
+/** Of a row with COLUMNS, as weightOf of the task. */
+export const weightOfRow = (row: Row): number => {
+  let weight = 0
+  for (const at of HEAVY) weight += (row[at] as string | null)?.length ?? 0
+  return weight
 }

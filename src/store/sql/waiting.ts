@@ -18,6 +18,6 @@ export const indexedPart = ({ queue, type, views = [] }: Query): Query => ({
 export const isIndexed = ({ queue: _, type: __, views = [], ...others }: Query): boolean =>
   Object.values(others).every((value) => value === undefined) && views.every(({ retried }) => !retried)
 
-/** Of so many queues, how many tasks for later are read in each to tell those that are retrying: all together no more than the cap, for who wants to know exactly. */
+/** Per queue, scan at most this many scheduled tasks when counting retries; exact counts pass Infinity. */
 export const shareOf = (queues: number, cap: number): number =>
   Math.min(cap, Math.max(100, Math.floor(cap / Math.max(1, queues))))

@@ -1,25 +1,31 @@
-/** The host's time for one SQLite file: never goes back while open, nor behind what an earlier process wrote. */
+/**
+ * The host's time for one SQLite file: does not go back while open, nor behind what an earlier process wrote, by less than ten
+ * minutes. A step of more is believed: the time before it was wrong (decision 20).
+ */
 import { hrtime } from 'node:process'
+import { isCredible } from '../../core/host-clock.ts'
 
 /** Monotonic milliseconds, the same for all threads of the process. */
 export const mono = (): number => Number(hrtime.bigint()) / 1e6
 
 export class HostClock {
+  readonly #host: () => number
   #wall = 0
   #mono = 0
 
   /** `highWater`: the latest instant known to have been used on this file. */
-  constructor(highWater: number) {
-    this.#anchor(Math.max(Date.now(), highWater))
+  constructor(highWater: number, host: () => number = Date.now) {
+    this.#host = host
+    this.#anchor(storeTime(highWater, host()))
   }
 
   now(): number {
-    const wall = Date.now()
+    const wall = this.#host()
     // After a step back the monotonic clock carries on from the last reading, so that leases still lapse.
     const carried = Math.floor(this.#wall + (mono() - this.#mono))
-    const now = Math.max(wall, this.#wall, wall < this.#wall ? carried : 0)
-    if (wall >= this.#wall) this.#anchor(wall)
-    return now
+    if (wall < this.#wall && isCredible(carried, wall)) return carried
+    this.#anchor(wall)
+    return wall
   }
 
   #anchor(wall: number): void {
@@ -27,3 +33,7 @@ export class HostClock {
     this.#mono = mono()
   }
 }
+
+/** Never behind what was already used on this file, unless that was shown by a wrong clock. */
+export const storeTime = (highWater: number, host: number): number =>
+  isCredible(highWater, host) ? Math.max(host, highWater) : host

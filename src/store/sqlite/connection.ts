@@ -1,10 +1,11 @@
 /** Opens the file as it must be opened: 0600, WAL, synchronous=FULL, short busy timeout. Prepared statements per connection. */
-import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, statfsSync, statSync } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, openSync, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { HoldfastError } from '../../core/errors.ts'
 import { asHoldfastError } from './errors.ts'
 import { migrate, readMeta } from './schema.ts'
+import { mustBeSafe, versionOf } from './version.ts'
 
 export interface Opened {
   readonly db: DatabaseSync
@@ -24,6 +25,8 @@ export const openFile = (path: string, options: { create: boolean; identity: str
     refuseNetworkFiles(path)
     db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT })
     const created = retryWhileBusy(() => {
+      // The first statement of a connection reads the file, whatever it asks for: it may find it locked.
+      mustBeSafe(versionOf(db!))
       setPragmas(db!)
       return migrate(db!, options.identity)
     })
@@ -42,7 +45,7 @@ export const openFile = (path: string, options: { create: boolean; identity: str
 const makeFile = (path: string, create: boolean): void => {
   if (existsSync(path)) return
   if (!create) throw new HoldfastError('STORE_NOT_FOUND', `sqlite:${path}: there is no such file`)
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  mustHaveFolder(path)
   try {
     closeSync(openSync(path, 'wx', 0o600))
   } catch (error) {
@@ -51,8 +54,21 @@ const makeFile = (path: string, create: boolean): void => {
   }
 }
 
+/** A folder is not created: an address with a typo would create a store that is not found again. */
+const mustHaveFolder = (path: string): void => {
+  const folder = dirname(path)
+  if (existsSync(folder)) return
+  throw new HoldfastError(
+    'STORE_NOT_FOUND',
+    `sqlite:${path}: there is no folder ${folder}. Correct the address, or make the folder first`,
+    { folder },
+  )
+}
+
 /** Asked beforehand, because SQLite says of a missing permission only that it cannot open the file. The folder gets -wal and -shm. */
 const mustBeWritable = (path: string): void => {
+  if (statSync(path).isDirectory())
+    throw new HoldfastError('INVALID_OPTION', `sqlite:${path} is a folder: name a file in it`, { field: 'url' })
   accessSync(path, constants.R_OK | constants.W_OK)
   accessSync(dirname(path), constants.W_OK | constants.X_OK)
 }

@@ -1,22 +1,29 @@
 /** The file behind the thread: runs calls, and lets calls that wait together share one transaction and its fsync. */
+import { hostname } from 'node:os'
 import type { DatabaseSync } from 'node:sqlite'
 import { HoldfastError } from '../../core/errors.ts'
-import type { Row } from '../sql/rows.ts'
-import { claimRows, idleLook } from './claim.ts'
+import { PAGE_WEIGHT } from '../../core/page-weight.ts'
+import { replacedBy, type StoreState } from '../../core/restore.ts'
+import type { Instant } from '../../core/task.ts'
+import { type Row, weightOfRow } from '../sql/rows.ts'
+import { claimRows, idleLook } from './claim/claim.ts'
 import type { HostClock } from './clock.ts'
 import { mono } from './clock.ts'
-import { commitRows, removeRow, renewRow, sweepKeys } from './commit.ts'
+import { writeHighWater } from './clock-mark.ts'
 import { fileIdentity, prepared } from './connection.ts'
-import { Tally } from './counts.ts'
-import { deleteDocument, getDocument, listDocuments, putDocument } from './documents.ts'
-import { commitEndings } from './endings.ts'
 import { asHoldfastError, isBusy } from './errors.ts'
-import { glanceCount, glanceList, glanceQueues } from './glance.ts'
-import { insertPlain, insertRow } from './insert.ts'
-import { listOrphans, putOrphan } from './orphans.ts'
 import type { ReadCall, WriteCall } from './protocol.ts'
-import { countRows, findKey, getRow, listStep } from './query.ts'
+import { countQueues, countTasks, type ListedRows, listBounded } from './read/bounded.ts'
+import { Tally } from './read/counts.ts'
+import { listDetachedKeys, putDetachedKey } from './read/detached-keys.ts'
+import { deleteDocument, getDocument, listDocuments, putDocument } from './read/documents.ts'
+import { findKey, getRows, leasedBy, listStep } from './read/query.ts'
 import { writeMeta } from './schema.ts'
+import { acceptRestore, readState } from './write/accept-restore.ts'
+import { commitRows, removeRow, renewRow, sweepKeys } from './write/commit.ts'
+import { commitEndings } from './write/commit-batch.ts'
+import { insertPlain, insertRow } from './write/insert.ts'
+import { repairClock } from './write/repair-clock.ts'
 
 export interface Write {
   readonly ask: WriteCall
@@ -27,7 +34,10 @@ export interface Write {
 
 /** How long a call may wait for the file's write lock. */
 const PATIENCE = 10_000
+/** A call that has waited this long for the lock takes no leases. */
+const LATE = 1_000
 const HOUSE_EVERY = 1_000
+const THIS_PROCESS = `${hostname()}/${process.pid}`
 
 export class Engine {
   readonly #db: DatabaseSync
@@ -41,8 +51,12 @@ export class Engine {
   #keptHouseAt = 0
   #committedAt = Number.NEGATIVE_INFINITY
   #lost: HoldfastError | null = null
+  /** Which store this is, and the latest epoch that this process has seen. */
+  #state: StoreState
+  #nextEpoch: number | null = null
 
   constructor(db: DatabaseSync, path: string, clock: HostClock) {
+    this.#state = readState(db)
     this.#db = db
     this.#path = path
     this.#clock = clock
@@ -76,8 +90,8 @@ export class Engine {
     if (turn.some(({ ask }) => ask.call !== 'claim')) return turn
     return turn.filter(({ ask, done }) => {
       if (ask.call !== 'claim') return true
-      const now = ask.want.now ?? this.#clock.now()
-      const answer = idleLook(this.#db, ask.want, now)
+      const now = ask.request.now ?? this.#clock.now()
+      const answer = idleLook(this.#db, ask.request, now)
       if (answer !== null) done(answer)
       return answer === null
     })
@@ -86,11 +100,16 @@ export class Engine {
   #transact(turn: readonly Write[]): void {
     this.#db.exec('begin immediate')
     let results: unknown[]
+    this.#nextEpoch = null
     try {
-      results = turn.map(({ ask }) => this.#run(ask))
+      this.#mustBeTheSame()
+      const now = mono()
+      results = turn.map(({ ask, since }) => this.#run(ask, now - since > LATE))
       this.#tally.write(this.#db)
       this.#keepHouse()
       this.#db.exec('commit')
+      if (this.#nextEpoch !== null) this.#state = { ...this.#state, epoch: this.#nextEpoch }
+      if (turn.some(({ ask }) => ask.call === 'accept-restore')) this.#state = readState(this.#db)
       this.#committedAt = mono()
     } catch (error) {
       this.#rollback()
@@ -137,7 +156,7 @@ export class Engine {
     this.#flushing = setTimeout(() => this.flush(), 1 + Math.random() * 4)
   }
 
-  #run(ask: WriteCall): unknown {
+  #run(ask: WriteCall, isLate: boolean): unknown {
     const db = this.#db
     switch (ask.call) {
       case 'insert': {
@@ -147,9 +166,9 @@ export class Engine {
       case 'insert-plain':
         return insertPlain(db, ask.tasks, this.#tally)
       case 'claim':
-        return claimRows(db, ask.want, ask.want.now ?? this.#clock.now(), this.#tally)
+        return claimRows(db, ask.request, ask.request.now ?? this.#clock.now(), this.#tally)
       case 'commit':
-        return commitRows(db, ask.changes, this.#tally)
+        return commitRows(db, ask.changes, this.#tally, isLate)
       case 'commit-endings':
         return commitEndings(db, ask.endings, this.#tally)
       case 'renew': {
@@ -162,19 +181,25 @@ export class Engine {
         return putDocument(db, ask.name, ask.value, ask.version)
       case 'delete-document':
         return deleteDocument(db, ask.name, ask.version)
-      case 'put-orphans': {
+      case 'put-detached-keys': {
         const now = ask.now ?? this.#clock.now()
-        return ask.keys.map((key) => putOrphan(db, key, now))
+        return ask.keys.map((key) => putDetachedKey(db, key, now))
       }
+      case 'repair-clock':
+        return repairClock(db, Date.now())
+      case 'accept-restore':
+        return acceptRestore(db)
     }
   }
 
   /** With the first write of each second: notes the time, so that a clock set back cannot make leases look eternal to the next process. */
   #keepHouse(): void {
     const now = this.#clock.now()
-    if (now - this.#keptHouseAt < HOUSE_EVERY) return
+    if (Math.abs(now - this.#keptHouseAt) < HOUSE_EVERY) return
     this.#keptHouseAt = now
-    writeMeta(this.#db, 'high_water', String(now))
+    writeHighWater(this.#db, now, THIS_PROCESS)
+    this.#nextEpoch = this.#state.epoch + 1
+    writeMeta(this.#db, 'epoch', String(this.#nextEpoch))
     sweepKeys(this.#db, now)
   }
 
@@ -195,31 +220,32 @@ export class Engine {
       case 'now':
         return this.#clock.now()
       case 'get':
-        return ask.ids.map((id) => getRow(db, id))
+        return getRows(db, ask.ids)
+      case 'leased-by':
+        return leasedBy(db, ask.workerId, ask.op)
       case 'find':
         return findKey(db, ask.key)
       case 'list':
         return this.#list(ask)
       case 'count':
-        return countRows(db, ask.query, ask.cap, ask.now ?? this.#clock.now())
-      case 'glance-list':
-        return glanceList(db, ask.query, ask.page, ask.most, ask.page.now ?? this.#clock.now())
-      case 'glance-count':
-        return glanceCount(db, ask.query, ask.cap, ask.most, ask.now ?? this.#clock.now())
-      case 'glance-queues':
-        return glanceQueues(db, ask.names, ask.cap, ask.now ?? this.#clock.now())
+        return countTasks(db, ask.query, ask.limits, ask.limits.now ?? this.#clock.now())
+      case 'count-queues':
+        return countQueues(db, ask.names, ask.cap, ask.now ?? this.#clock.now())
       case 'get-document':
         return getDocument(db, ask.name)
       case 'list-documents':
         return listDocuments(db, ask.prefix)
-      case 'list-orphans':
-        return listOrphans(db, ask.limit, ask.after)
+      case 'list-detached-keys':
+        return listDetachedKeys(db, ask.limit, ask.after)
     }
   }
 
-  async #list({ query, page }: Extract<ReadCall, { call: 'list' }>): Promise<Row[]> {
+  async #list({ query, page }: Extract<ReadCall, { call: 'list' }>): Promise<ListedRows> {
     const now = page.now ?? this.#clock.now()
+    if (page.maxScanned !== undefined && page.order === 'newest')
+      return listBounded(this.#db, query, page, page.maxScanned, now)
     const rows: Row[] = []
+    let weight = 0
     let after: string | null | undefined = page.after
     do {
       const { after: _, ...rest } = page
@@ -230,10 +256,11 @@ export class Engine {
         now,
       )
       rows.push(...step.rows)
-      after = step.after
+      weight += step.rows.reduce((sum, row) => sum + weightOfRow(row), 0)
+      after = weight >= PAGE_WEIGHT ? null : step.after
       if (after !== null) await new Promise(setImmediate)
     } while (after !== null && rows.length < page.limit)
-    return rows
+    return { rows, stoppedAt: null }
   }
 
   // ── the file itself ──────────────────────────────────────────────────────────────────────────────────────────
@@ -243,12 +270,16 @@ export class Engine {
     return (prepared(this.#db, 'pragma data_version').get() as unknown as [number])[0]
   }
 
+  now(): Instant {
+    return this.#clock.now()
+  }
+
   /** Monotonic. */
   committedAt(): number {
     return this.#committedAt
   }
 
-  /** A file that was deleted or replaced is still open here, and would swallow writes for nobody. */
+  /** A file that was deleted or replaced is still open here, and writes to it would be lost. */
   #mustBeHere(): void {
     if (this.#lost) throw this.#lost
     if (this.#files() === this.#opened) return
@@ -256,6 +287,18 @@ export class Engine {
       'STORE_IDENTITY_CHANGED',
       `sqlite:${this.#path} or its -wal was deleted or replaced while it was open`,
     )
+    throw this.#lost
+  }
+
+  /** What was restored into the open file, as `.restore` does, shows in the file alone. Asked under the lock, in each transaction. */
+  #mustBeTheSame(): void {
+    const found = readState(this.#db)
+    const why = replacedBy(this.#state, found)
+    if (why === null) {
+      this.#state = found
+      return
+    }
+    this.#lost = new HoldfastError('STORE_IDENTITY_CHANGED', `sqlite:${this.#path} ${why}`)
     throw this.#lost
   }
 

@@ -38,21 +38,25 @@ export const asHoldfastError = (error: unknown, address: string): HoldfastError 
     const code: Code =
       system?.code === 'EACCES' || system?.code === 'EROFS' || system?.code === 'EPERM'
         ? 'STORE_READ_ONLY'
-        : system?.code === 'ENOENT'
+        : system?.code === 'ENOENT' || system?.code === 'ENOTDIR'
           ? 'STORE_NOT_FOUND'
           : system?.code === 'ENOSPC'
             ? 'STORE_FULL'
             : 'INTERNAL'
-    return new HoldfastError(code, `${address}: ${system instanceof Error ? system.message : String(error)}`, {}, error)
+    const message = system instanceof Error ? system.message : String(error)
+    return new HoldfastError(code, `${address}: ${message}${adviceFor(code)}`, {}, error)
   }
   const code = codeOf(error)
   return new HoldfastError(
     code,
-    `${address}: ${error.message} (SQLite ${error.errcode})`,
+    `${address}: ${error.message} (SQLite ${error.errcode})${adviceFor(code)}`,
     { errcode: error.errcode },
     error,
   )
 }
+
+const adviceFor = (code: Code): string =>
+  code === 'STORE_READ_ONLY' ? ': check owner and permissions of the file and its folder' : ''
 
 const codeOf = ({ errcode, message }: SqliteError): Code => {
   if (errcode === 1 && DAMAGED.test(message)) return 'STORE_CORRUPT'

@@ -4,20 +4,15 @@ import { userInfo } from 'node:os'
 import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Fact } from '../../core/diagnosis.ts'
-import { readMeta, SCHEMA_VERSION, schemaVersion } from './schema.ts'
+import { MOST_AHEAD } from '../../core/host-clock.ts'
+import { readAhead, readHighWater } from './clock-mark.ts'
+import { SCHEMA_VERSION, schemaVersion } from './schema.ts'
+import { isAtLeast, LEAST_VERSION, versionOf } from './version.ts'
+import { LEASES_AHEAD, TASKS_AHEAD } from './write/repair-clock.ts'
 
 const MOST_FAULTS = 5
 /** As set on every connection: see connection.ts. */
 const USUAL_LOG = 67_108_864
-/** Earlier ones can corrupt a file with several writers. */
-const LEAST_VERSION = '3.51.3'
-
-const isAtLeast = (version: string, least: string): boolean => {
-  const [have, need] = [version, least].map((text) => text.split('.').map(Number)) as [number[], number[]]
-  for (const [i, part] of need.entries()) if (have[i] !== part) return have[i]! > part
-  return true
-}
-
 /** A file may be so damaged that the check itself ends in an error. */
 const faultsOf = (db: DatabaseSync): string[] => {
   try {
@@ -28,11 +23,20 @@ const faultsOf = (db: DatabaseSync): string[] => {
   }
 }
 
+/** Every process notes the time on the file: a little behind it, this machine's clock was set back. */
+const clockFact = (db: DatabaseSync, now: number): Fact => {
+  const mark = readAhead(db, now)
+  if (mark === null) return { check: 'clock', ahead: Math.min(0, now - readHighWater(db).at), uncertainty: 0 }
+  const count = (where: string): number =>
+    Number(db.prepare(`select count(*) as n from holdfast_task where ${where}`).get({ limit: now + MOST_AHEAD })!['n'])
+  return { check: 'clock-mark', ...mark, here: now, leases: count(LEASES_AHEAD), tasks: count(TASKS_AHEAD) }
+}
+
 const examine = (path: string): Fact[] => {
   const db = new DatabaseSync(path, { readOnly: true, timeout: 5_000 })
   try {
     const pragma = (name: string): unknown => Object.values(db.prepare(`pragma ${name}`).get() ?? {})[0]
-    const version = String(Object.values(db.prepare('select sqlite_version()').get()!)[0])
+    const version = versionOf(db)
     const page = Number(pragma('page_size'))
     const [free, pages] = [Number(pragma('freelist_count')), Number(pragma('page_count'))]
     const disk = statfsSync(path)
@@ -67,8 +71,7 @@ const examine = (path: string): Fact[] => {
         unit: 'bytes',
         how: 'It is used again before the file grows; to give it back, stop the workers and run `sqlite3 FILE vacuum`.',
       },
-      // Every process notes the time on the file: behind it, this machine's clock was set back.
-      { check: 'clock', ahead: Math.min(0, Date.now() - Number(readMeta(db, 'high_water') ?? 0)), uncertainty: 0 },
+      clockFact(db, Date.now()),
     ]
   } finally {
     db.close()

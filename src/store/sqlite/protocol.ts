@@ -1,13 +1,15 @@
 /** What travels between the store and its thread. */
+import type { MessagePort } from 'node:worker_threads'
 import type { Code, ErrorDetails } from '../../core/errors.ts'
 import type { KeyRecord } from '../../core/idempotency.ts'
 import type { Instant } from '../../core/task.ts'
-import type { PackedLeases } from '../packed-leases.ts'
-import type { KeeperReport, Page, Query, Removal, Renewal, Want } from '../store.ts'
-import type { Columns } from './columns.ts'
-import type { ChangeRows } from './commit.ts'
-import type { Endings } from './endings.ts'
-import type { InsertRow } from './insert.ts'
+import type { ClaimRequest, CountLimits, Page, Query, Removal, Renewal } from '../store.ts'
+import type { PackedLeases } from '../threads/packed-leases.ts'
+import type { ClockMark } from './clock-mark.ts'
+import type { Columns } from './write/columns.ts'
+import type { ChangeRows } from './write/commit.ts'
+import type { Endings } from './write/commit-batch.ts'
+import type { InsertRow } from './write/insert.ts'
 
 export interface ThreadData {
   readonly path: string
@@ -20,7 +22,7 @@ export type WriteCall =
   | { readonly call: 'insert'; readonly rows: readonly InsertRow[]; readonly now: Instant | null }
   /** Fresh tasks without keys: the common case. */
   | { readonly call: 'insert-plain'; readonly tasks: Columns }
-  | { readonly call: 'claim'; readonly want: Want }
+  | { readonly call: 'claim'; readonly request: ClaimRequest }
   | { readonly call: 'commit'; readonly changes: ChangeRows }
   /** The common case: whole or not at all. */
   | { readonly call: 'commit-endings'; readonly endings: readonly Endings[] }
@@ -28,31 +30,26 @@ export type WriteCall =
   | { readonly call: 'remove'; readonly removals: readonly Removal[] }
   | { readonly call: 'put-document'; readonly name: string; readonly value: string; readonly version: number }
   | { readonly call: 'delete-document'; readonly name: string; readonly version: number }
-  | { readonly call: 'put-orphans'; readonly keys: readonly KeyRecord[]; readonly now: Instant | null }
+  | { readonly call: 'put-detached-keys'; readonly keys: readonly KeyRecord[]; readonly now: Instant | null }
+  | { readonly call: 'repair-clock' }
+  | { readonly call: 'accept-restore' }
 
 export type ReadCall =
   | { readonly call: 'now' }
   | { readonly call: 'get'; readonly ids: readonly string[] }
+  | { readonly call: 'leased-by'; readonly workerId: string; readonly op: string }
   | { readonly call: 'find'; readonly key: string }
   | { readonly call: 'list'; readonly query: Query; readonly page: Page }
-  | { readonly call: 'count'; readonly query: Query; readonly cap: number; readonly now: Instant | null }
-  | { readonly call: 'glance-list'; readonly query: Query; readonly page: Omit<Page, 'order'>; readonly most: number }
+  | { readonly call: 'count'; readonly query: Query; readonly limits: CountLimits }
   | {
-      readonly call: 'glance-count'
-      readonly query: Query
-      readonly cap: number
-      readonly most: number
-      readonly now: Instant | null
-    }
-  | {
-      readonly call: 'glance-queues'
+      readonly call: 'count-queues'
       readonly names: readonly string[]
       readonly cap: number
       readonly now: Instant | null
     }
   | { readonly call: 'get-document'; readonly name: string }
   | { readonly call: 'list-documents'; readonly prefix: string }
-  | { readonly call: 'list-orphans'; readonly limit: number; readonly after?: string }
+  | { readonly call: 'list-detached-keys'; readonly limit: number; readonly after?: string }
 
 /** Not answered. */
 export type Notice =
@@ -60,10 +57,13 @@ export type Notice =
   | {
       readonly notice: 'keep'
       readonly keeper: number
+      readonly workerId: string
       readonly board: SharedArrayBuffer
+      readonly reports: MessagePort
       readonly leaseTtl: number
       readonly every: number
     }
+  | { readonly notice: 'claiming'; readonly keeper: number; readonly op: string; readonly ticket: number }
   | { readonly notice: 'hold'; readonly keeper: number; readonly leases: PackedLeases }
   | { readonly notice: 'progress'; readonly keeper: number; readonly slot: number; readonly progress: string }
   | { readonly notice: 'leave'; readonly keeper: number }
@@ -81,13 +81,13 @@ export interface PlainError {
 export type Reply = { readonly n: number; readonly value: unknown } | { readonly n: number; readonly error: PlainError }
 
 export type FromThread =
-  | { readonly kind: 'opened'; readonly identity: string; readonly created: boolean }
+  | {
+      readonly kind: 'opened'
+      readonly identity: string
+      readonly created: boolean
+      /** What a clock that is not believed has left in the file. */
+      readonly ahead: ClockMark | null
+    }
   | { readonly kind: 'refused'; readonly error: PlainError }
   | { readonly kind: 'replies'; readonly replies: readonly Reply[] }
   | { readonly kind: 'wake' }
-  | {
-      readonly kind: 'report'
-      readonly keeper: number
-      readonly results: readonly KeeperReport[]
-      readonly renewedAt: number
-    }

@@ -3,67 +3,80 @@ import { randomUUID } from 'node:crypto'
 import { realpathSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
-import { Worker } from 'node:worker_threads'
 import type { Fact } from '../../core/diagnosis.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import type { KeyRecord } from '../../core/idempotency.ts'
+import { formatInstant } from '../../core/instants.ts'
+import { weightOf } from '../../core/page-weight.ts'
 import type { Change, Instant, TaskRecord } from '../../core/task.ts'
-import { packLeases } from '../packed-leases.ts'
 import { decodeWhole, encodeFresh, encodeWhole, isFresh, type Row } from '../sql/rows.ts'
 import type {
   Capability,
+  ClaimRequest,
+  ClaimResult,
+  ClockRepaired,
   Committed,
+  Counted,
+  CountLimits,
+  DetachedKeys,
   Documents,
-  Glance,
   Inserted,
   Insertion,
   InsertOptions,
   Keeper,
   KeeperOptions,
-  Look,
-  Orphans,
   Page,
   Query,
+  QueueCounts,
   Removal,
   Removed,
   Renewal,
   Renewed,
   Store,
-  Want,
+  TaskList,
+  WakeListener,
 } from '../store.ts'
-import type { LookRows } from './claim.ts'
-import { unpackClaimed } from './claimed.ts'
-import { packRows } from './columns.ts'
-import { encodeChanges } from './commit.ts'
-import { encodeEndings } from './endings.ts'
+import { startThread } from '../threads/thread-file.ts'
+import { WakeListeners } from '../wake-listeners.ts'
+import type { ClaimedRows } from './claim/claim.ts'
+import { unpackClaimed } from './claim/claimed.ts'
+import type { ClockMark } from './clock-mark.ts'
 import { asHoldfastError } from './errors.ts'
-import type { Glimpse } from './glance.ts'
-import type { InsertedRow, InsertRow } from './insert.ts'
-import type { Call, FromThread, Notice, Reply, ThreadData, ToThread } from './protocol.ts'
+import { RestartableKeeper } from './keeper.ts'
+import { inPortions, weightOfChange } from './portions.ts'
+import type { Call } from './protocol.ts'
+import type { ListedRows } from './read/bounded.ts'
+import { codeOf } from './thread-code.ts'
+import { closedError, ThreadLink } from './thread-link.ts'
 import { insertInTransaction } from './transaction.ts'
+import { packRows } from './write/columns.ts'
+import { commitAnswer, encodeChanges } from './write/commit.ts'
+import { encodeEndings } from './write/commit-batch.ts'
+import type { InsertedRow, InsertRow } from './write/insert.ts'
 
 export interface SqliteOptions {
   /** Make the file when there is none. Default true. */
   readonly create?: boolean
   /** Told once when the file was made. */
   readonly onCreated?: (address: string) => void
+  /** Told when a process with a wrong clock has used the file. */
+  readonly onWarning?: (message: string) => void
+  /** Heap of the store's thread, in MiB. Default: as much as Node gives it. */
+  readonly threadHeap?: number
 }
 
 export const openSqlite = async (path: string, options: SqliteOptions = {}): Promise<Store> => {
+  const { create = true, threadHeap: heap, onCreated, onWarning } = options
   const whole = wholePath(path)
-  // Beside this file, with its own ending: .ts in a checkout, .js in the package.
-  const module = new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js', import.meta.url)
-  const data: ThreadData = { path: whole, create: options.create ?? true, identity: randomUUID() }
-  const thread = new Worker(module, { workerData: data, name: 'holdfast-sqlite' })
-  const opened = await new Promise<Extract<FromThread, { kind: 'opened' | 'refused' }>>((done, failed) => {
-    thread.once('message', done)
-    thread.once('error', failed)
-  })
-  if (opened.kind === 'refused') throw asError(opened.error)
-  const store = new SqliteStore(whole, opened.identity, thread)
-  if (opened.created) options.onCreated?.(store.address)
+  const link = await ThreadLink.open({ path: whole, create, identity: randomUUID(), heap })
+  const store = new SqliteStore(whole, link)
+  if (link.created) onCreated?.(store.address)
+  if (link.ahead !== null) onWarning?.(aheadWarning(store.address, link.ahead))
   return store
 }
+
+const aheadWarning = (address: string, { at, by }: ClockMark): string =>
+  `${address}: ${by ?? 'a process'} has used it with a clock that showed ${formatInstant(at)}, which is not believed: see \`holdfast doctor\``
 
 /** The folder's real path, so that two names of one file are one file. */
 const wholePath = (path: string): string => {
@@ -75,99 +88,38 @@ const wholePath = (path: string): string => {
   }
 }
 
-const asError = ({ code, message, details }: Extract<Reply, { error: unknown }>['error']): HoldfastError =>
-  new HoldfastError(code, message, details)
-
-interface Asked {
-  resolve(value: unknown): void
-  reject(error: HoldfastError): void
-}
-
 class SqliteStore implements Store {
   readonly capabilities: ReadonlySet<Capability> = new Set<Capability>([
     'exact-order',
     'transactions',
     'host-clock',
-    'durable',
+    'due-of-all-queues',
   ])
   readonly address: string
   readonly leaseTtl = 5_000
   readonly claimsAtOnce = 1
   readonly #path: string
-  readonly #identity: string
-  readonly #thread: Worker
-  readonly #asked = new Map<number, Asked>()
-  readonly #listeners = new Set<(queues: readonly string[] | null) => void>()
-  readonly #reports = new Map<number, KeeperOptions['report']>()
-  readonly #ended: Promise<void>
-  #n = 0
-  #closed = false
+  readonly #link: ThreadLink
+  readonly #listeners = new WakeListeners((on) => {
+    if (!this.#link.isClosed) this.#link.tell({ notice: 'watch', on })
+  })
+  /** To be started again where the thread had to be. */
+  readonly #keepers = new Set<RestartableKeeper>()
 
-  constructor(path: string, identity: string, thread: Worker) {
+  constructor(path: string, link: ThreadLink) {
     this.address = `sqlite:${path}`
     this.#path = path
-    this.#identity = identity
-    this.#thread = thread
-    thread.on('message', (message: FromThread) => this.#receive(message))
-    // An open store alone does not keep the process alive; a call under way does.
-    thread.unref()
-    this.#ended = new Promise((done) => {
-      thread.once('exit', () => {
-        this.#fail(
-          new HoldfastError(
-            this.#closed ? 'STORE_CLOSED' : 'STORE_UNAVAILABLE',
-            `${this.address}: the store's thread has ended`,
-          ),
-        )
-        done()
-      })
-    })
-    thread.on('error', (error) =>
-      this.#fail(
-        new HoldfastError(
-          'STORE_UNAVAILABLE',
-          `${this.address}: the store's thread failed: ${error.message}`,
-          {},
-          error,
-        ),
-      ),
-    )
+    this.#link = link
+    link.host = { wake: () => this.#listeners.notify(null), restarted: () => this.#restarted() }
   }
-
-  // ── the thread ───────────────────────────────────────────────────────────────────────────────────────────────
 
   #ask<T>(ask: Call): Promise<T> {
-    if (this.#closed) return Promise.reject(new HoldfastError('STORE_CLOSED', `${this.address} is closed`))
-    return new Promise<T>((resolve, reject) => {
-      const n = ++this.#n
-      this.#asked.set(n, { resolve: resolve as Asked['resolve'], reject })
-      if (this.#asked.size === 1) this.#thread.ref()
-      this.#post({ n, ask })
-    })
+    return this.#link.ask(ask)
   }
 
-  #post(message: ToThread | Notice): void {
-    this.#thread.postMessage(message)
-  }
-
-  #receive(message: FromThread): void {
-    if (message.kind === 'replies') for (const reply of message.replies) this.#reply(reply)
-    else if (message.kind === 'wake') this.#ring(null)
-    else if (message.kind === 'report') this.#reports.get(message.keeper)?.(message.results, message.renewedAt)
-  }
-
-  #reply(reply: Reply): void {
-    const asked = this.#asked.get(reply.n)
-    this.#asked.delete(reply.n)
-    // Not while it closes: whoever awaits the close would end with the process, in silence.
-    if (this.#asked.size === 0 && !this.#closed) this.#thread.unref()
-    if ('error' in reply) asked?.reject(asError(reply.error))
-    else asked?.resolve(reply.value)
-  }
-
-  #fail(error: HoldfastError): void {
-    for (const { reject } of this.#asked.values()) reject(error)
-    this.#asked.clear()
+  #restarted(): void {
+    if (this.#listeners.size > 0) this.#link.tell({ notice: 'watch', on: true })
+    for (const keeper of this.#keepers) keeper.restart()
   }
 
   // ── the contract ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -178,9 +130,15 @@ class SqliteStore implements Store {
 
   async insert(insertions: readonly Insertion[], { tx, now }: InsertOptions): Promise<Inserted[]> {
     const inserting =
-      tx === undefined ? this.#insert(insertions, now) : this.#insertIn(tx as DatabaseSync, insertions, now)
+      tx === undefined
+        ? inPortions(
+            insertions,
+            ({ task }) => weightOf(task),
+            (some) => this.#insert(some, now),
+          )
+        : this.#insertIn(tx as DatabaseSync, insertions, now)
     // Before the reply: a claim that follows the insert on its way to the thread shares its transaction.
-    this.#ring([...new Set(insertions.map(({ task }) => task.queue))])
+    this.#listeners.notify([...new Set(insertions.map(({ task }) => task.queue))])
     return inserting
   }
 
@@ -198,29 +156,29 @@ class SqliteStore implements Store {
   }
 
   async #insertIn(tx: DatabaseSync, insertions: readonly Insertion[], now: Instant | null): Promise<Inserted[]> {
-    const own = { path: this.#path, identity: this.#identity }
+    const own = { path: this.#path, identity: this.#link.identity }
     return insertInTransaction(tx, own, insertions.map(encodeInsertion), now).map(decodeInserted)
   }
 
-  async claim(want: Want): Promise<Look> {
-    const { now, leased, due, next } = await this.#ask<LookRows>({ call: 'claim', want })
-    const { queue, workerId, op, leaseTtl } = want
+  async claim(request: ClaimRequest): Promise<ClaimResult> {
+    const { now, leased, due, next } = await this.#ask<ClaimedRows>({ call: 'claim', request })
+    const { queue, workerId, op, leaseTtl } = request
     const claimedWith = { queue, workerId, op, leaseTtl, now }
     return { leased: unpackClaimed(leased, claimedWith), due: due.map(decodeWhole), next }
   }
 
   async commit(changes: readonly Change[]): Promise<Committed[]> {
-    const committed = (await this.#write(changes)) ?? changes.map((): Committed => 'written')
+    const committed = await inPortions(changes, weightOfChange, (some) => this.#write(some))
     const waiting = changes.filter(({ set }) => set.status === 'pending')
-    if (waiting.length > 0) this.#ring([...new Set(waiting.map(({ queue }) => queue))])
+    if (waiting.length > 0) this.#listeners.notify([...new Set(waiting.map(({ queue }) => queue))])
     return committed
   }
 
-  /** null: all were written. */
-  async #write(changes: readonly Change[]): Promise<Committed[] | null> {
+  async #write(changes: readonly Change[]): Promise<readonly Committed[]> {
     const endings = encodeEndings(changes)
-    if (endings !== null && (await this.#ask<boolean>({ call: 'commit-endings', endings }))) return null
-    return this.#ask({ call: 'commit', changes: encodeChanges(changes) })
+    if (endings !== null && (await this.#ask<boolean>({ call: 'commit-endings', endings })))
+      return changes.map(() => 'written')
+    return commitAnswer(changes, await this.#ask({ call: 'commit', changes: encodeChanges(changes) }))
   }
 
   renew(renewals: readonly Renewal[], now: Instant | null): Promise<Renewed[]> {
@@ -232,8 +190,13 @@ class SqliteStore implements Store {
   }
 
   async get(ids: readonly string[]): Promise<(TaskRecord | null)[]> {
-    const rows = await this.#ask<(Row | null)[]>({ call: 'get', ids })
-    return rows.map((row) => (row === null ? null : decodeWhole(row)))
+    const tasks: (TaskRecord | null)[] = []
+    do {
+      // An answer has as many as are not too much for the thread.
+      const rows = await this.#ask<(Row | null)[]>({ call: 'get', ids: ids.slice(tasks.length) })
+      for (const row of rows) tasks.push(row === null ? null : decodeWhole(row))
+    } while (tasks.length < ids.length)
+    return tasks
   }
 
   async find(key: string): Promise<{ key: KeyRecord; task: TaskRecord | null } | null> {
@@ -241,22 +204,17 @@ class SqliteStore implements Store {
     return found === null ? null : { key: found.key, task: found.task === null ? null : decodeWhole(found.task) }
   }
 
-  async list(query: Query, page: Page): Promise<TaskRecord[]> {
-    const rows = await this.#ask<Row[]>({ call: 'list', query, page })
-    return rows.map(decodeWhole)
+  async list(query: Query, page: Page): Promise<TaskList> {
+    const { rows, stoppedAt } = await this.#ask<ListedRows>({ call: 'list', query, page })
+    return { tasks: rows.map(decodeWhole), stoppedAt }
   }
 
-  count(query: Query, cap: number, now: Instant | null): Promise<number> {
-    return this.#ask({ call: 'count', query, cap, now })
+  count(query: Query, limits: CountLimits): Promise<Counted> {
+    return this.#ask({ call: 'count', query, limits })
   }
 
-  readonly glance: Glance = {
-    list: async (query, page, most) => {
-      const { rows, stoppedAt } = await this.#ask<Glimpse>({ call: 'glance-list', query, page, most })
-      return { tasks: rows.map(decodeWhole), stoppedAt }
-    },
-    count: (query, cap, most, now) => this.#ask({ call: 'glance-count', query, cap, most, now }),
-    queues: (names, cap, now) => this.#ask({ call: 'glance-queues', names, cap, now }),
+  countQueues(names: readonly string[], cap: number, now: Instant | null): Promise<QueueCounts[]> {
+    return this.#ask({ call: 'count-queues', names, cap, now })
   }
 
   readonly documents: Documents = {
@@ -266,55 +224,53 @@ class SqliteStore implements Store {
     delete: (name, version) => this.#ask({ call: 'delete-document', name, version }),
   }
 
-  readonly orphans: Orphans = {
-    list: (page) => this.#ask({ call: 'list-orphans', ...page }),
-    put: (keys, now) => this.#ask({ call: 'put-orphans', keys, now }),
+  readonly detachedKeys: DetachedKeys = {
+    list: (page) => this.#ask({ call: 'list-detached-keys', ...page }),
+    put: (keys, now) => this.#ask({ call: 'put-detached-keys', keys, now }),
   }
 
-  wake(listener: (queues: readonly string[] | null) => void): () => void {
-    this.#listeners.add(listener)
-    if (this.#listeners.size === 1 && !this.#closed) this.#post({ notice: 'watch', on: true })
-    return () => {
-      if (this.#listeners.delete(listener) && this.#listeners.size === 0 && !this.#closed)
-        this.#post({ notice: 'watch', on: false })
-    }
-  }
-
-  #ring(queues: readonly string[] | null): void {
-    for (const listener of this.#listeners) listener(queues)
+  wake(listener: WakeListener): () => void {
+    return this.#listeners.add(listener)
   }
 
   async examine(): Promise<readonly Fact[]> {
-    if (this.#closed) throw new HoldfastError('STORE_CLOSED', `${this.address} is closed`)
-    const module = new URL(import.meta.url.endsWith('.ts') ? './examiner.ts' : './examiner.js', import.meta.url)
-    const examiner = new Worker(module, { workerData: { path: this.#path }, name: 'holdfast-examiner' })
+    if (this.#link.isClosed) throw closedError(this.address)
+    const examiner = startThread(await codeOf('examiner', this.#path), 'holdfast-examiner', { path: this.#path })
     return new Promise((done, failed) => {
       examiner.once('message', done)
       examiner.once('error', (error) => failed(asHoldfastError(error, this.address)))
+      examiner.once('exit', () =>
+        failed(new HoldfastError('STORE_UNAVAILABLE', `${this.address}: the thread that examines it has ended`)),
+      )
     })
   }
 
-  keeper({ board, leaseTtl, every, report }: KeeperOptions): Keeper {
-    const keeper = ++this.#n
-    this.#reports.set(keeper, report)
-    this.#post({ notice: 'keep', keeper, board: board.memory, leaseTtl, every })
+  repairClock(): Promise<ClockRepaired> {
+    return this.#ask({ call: 'repair-clock' })
+  }
+
+  acceptRestore(): Promise<number> {
+    return this.#ask({ call: 'accept-restore' })
+  }
+
+  keeper(options: KeeperOptions): Keeper {
+    const keeper = new RestartableKeeper(this.#link, options)
+    this.#keepers.add(keeper)
     return {
-      hold: (leases) => this.#post({ notice: 'hold', keeper, leases: packLeases(leases) }),
-      progress: (slot, progress) => this.#post({ notice: 'progress', keeper, slot, progress }),
+      claiming: (op, ticket) => keeper.claiming(op, ticket),
+      hold: (leases) => keeper.hold(leases),
+      progress: (slot, progress) => keeper.progress(slot, progress),
+      reportNow: () => keeper.reportNow(),
       close: () => {
-        this.#reports.delete(keeper)
-        this.#post({ notice: 'leave', keeper })
+        this.#keepers.delete(keeper)
+        keeper.close()
       },
     }
   }
 
   async close(): Promise<void> {
-    if (this.#closed) return this.#ended
-    this.#closed = true
     this.#listeners.clear()
-    this.#thread.ref()
-    this.#post({ notice: 'close' })
-    await this.#ended
+    await this.#link.close()
   }
 }
 

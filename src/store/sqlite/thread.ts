@@ -1,11 +1,14 @@
-/** The store's own thread: an fsync or a wait for the lock stops nobody else. It also renews the leases. */
+/** The store's own thread: an fsync or a wait for the lock does not block the event loop. It also renews the leases. */
 import { randomUUID } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { HoldfastError } from '../../core/errors.ts'
-import { LeaseBoard } from '../lease-board.ts'
-import { LeaseKeeper } from '../lease-keeper.ts'
-import type { Renewed } from '../store.ts'
+import { decodeWhole, type Row } from '../sql/rows.ts'
+import type { LeaseName } from '../threads/given-back.ts'
+import { LeaseBoard } from '../threads/lease-board.ts'
+import { type KeeperHost, LeaseKeeper } from '../threads/lease-keeper.ts'
+import { reportTo } from '../threads/report-channel.ts'
 import { HostClock, mono } from './clock.ts'
+import { readAhead, readHighWater } from './clock-mark.ts'
 import { openFile } from './connection.ts'
 import { Engine, type Write } from './engine.ts'
 import { asHoldfastError } from './errors.ts'
@@ -20,8 +23,8 @@ import type {
   ToThread,
   WriteCall,
 } from './protocol.ts'
-import { readMeta } from './schema.ts'
 import { Watch } from './watch.ts'
+import { commitAnswer, encodeChanges } from './write/commit.ts'
 
 const port = parentPort!
 const send = (message: FromThread): void => port.postMessage(message)
@@ -34,12 +37,10 @@ const READS: ReadonlySet<Call['call']> = new Set<ReadCall['call']>([
   'find',
   'list',
   'count',
-  'glance-list',
-  'glance-count',
-  'glance-queues',
+  'count-queues',
   'get-document',
   'list-documents',
-  'list-orphans',
+  'list-detached-keys',
 ])
 
 /** Replies of one turn travel together. */
@@ -74,21 +75,32 @@ const serve = (engine: Engine, path: string): void => {
     else engine.write({ ask: ask as WriteCall, since: mono(), done, failed })
   }
 
-  const keep = ({ keeper, board, leaseTtl, every }: Extract<Notice, { notice: 'keep' }>): void => {
-    const host = {
-      renew: (renewals: Extract<WriteCall, { call: 'renew' }>['renewals']) =>
-        new Promise<readonly Renewed[]>((done, failed) =>
-          engine.write({ ask: { call: 'renew', renewals, now: null }, since: mono(), done, failed } as Write),
-        ),
+  const write = <T>(ask: WriteCall): Promise<T> =>
+    new Promise((done, failed) => engine.write({ ask, since: mono(), done, failed } as Write))
+
+  const keep = ({ keeper, workerId, board, reports, leaseTtl, every }: Extract<Notice, { notice: 'keep' }>): void => {
+    const host: KeeperHost = {
+      renew: (renewals) => write({ call: 'renew', renewals, now: null }),
+      leasedBy: (worker, op) => engine.read({ call: 'leased-by', workerId: worker, op }) as Promise<LeaseName[]>,
+      tasks: {
+        now: async () => ({ at: engine.now(), uncertainty: 0 }),
+        get: async (ids) => {
+          const rows: (Row | null)[] = []
+          while (rows.length < ids.length)
+            rows.push(...((await engine.read({ call: 'get', ids: ids.slice(rows.length) })) as (Row | null)[]))
+          return rows.map((row) => row && decodeWhole(row))
+        },
+        commit: async (changes) =>
+          commitAnswer(changes, await write({ call: 'commit', changes: encodeChanges(changes) })),
+      },
       mono,
       after: (delay: number, tick: () => void) => {
         const timer = setTimeout(tick, delay)
         return () => clearTimeout(timer)
       },
     }
-    const report = (results: Extract<FromThread, { kind: 'report' }>['results'], renewedAt: number): void =>
-      send({ kind: 'report', keeper, results, renewedAt })
-    keepers.set(keeper, new LeaseKeeper({ board: new LeaseBoard(board), leaseTtl, every, report }, host))
+    const options = { workerId, board: new LeaseBoard(board), leaseTtl, every, report: reportTo(reports) }
+    keepers.set(keeper, new LeaseKeeper(options, host))
   }
 
   const notice = (message: Notice): void => {
@@ -98,6 +110,9 @@ const serve = (engine: Engine, path: string): void => {
         break
       case 'keep':
         keep(message)
+        break
+      case 'claiming':
+        keepers.get(message.keeper)?.claiming(message.op, message.ticket)
         break
       case 'hold':
         keepers.get(message.keeper)?.holdPacked(message.leases)
@@ -128,9 +143,10 @@ const serve = (engine: Engine, path: string): void => {
 const { path, create, identity } = workerData as ThreadData
 try {
   const opened = openFile(path, { create, identity: identity || randomUUID() })
-  const engine = new Engine(opened.db, path, new HostClock(Number(readMeta(opened.db, 'high_water') ?? 0)))
+  const ahead = readAhead(opened.db, Date.now())
+  const engine = new Engine(opened.db, path, new HostClock(readHighWater(opened.db).at))
   serve(engine, path)
-  send({ kind: 'opened', identity: opened.identity, created: opened.created })
+  send({ kind: 'opened', identity: opened.identity, created: opened.created, ahead })
 } catch (error) {
   send({ kind: 'refused', error: plain(asHoldfastError(error, `sqlite:${path}`)) })
   port.close()

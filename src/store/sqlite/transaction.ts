@@ -2,11 +2,13 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { HoldfastError } from '../../core/errors.ts'
 import type { Instant } from '../../core/task.ts'
+import { storeTime } from './clock.ts'
+import { readHighWater } from './clock-mark.ts'
 import { fileIdentity } from './connection.ts'
-import { Tally } from './counts.ts'
 import { asHoldfastError } from './errors.ts'
-import { type InsertedRow, type InsertRow, insertRow } from './insert.ts'
+import { Tally } from './read/counts.ts'
 import { readMeta, schemaVersion } from './schema.ts'
+import { type InsertedRow, type InsertRow, insertRow } from './write/insert.ts'
 
 export interface OwnStore {
   readonly path: string
@@ -22,7 +24,7 @@ export const insertInTransaction = (
 ): InsertedRow[] => {
   mustBeOurs(tx, own)
   const tally = new Tally()
-  const at = now ?? Date.now()
+  const at = now ?? storeTime(readHighWater(tx).at, Date.now())
   tx.exec('savepoint holdfast')
   try {
     const inserted = rows.map((row) => insertRow(tx, row, at, tally))

@@ -1,16 +1,16 @@
-/** Builders and comparisons for the cases: tasks made by the core, small wants, records compared field for field. */
+/** Helpers for the cases: builds tasks with the core, makes claim requests, compares records field by field. */
 import assert from 'node:assert/strict'
 import type { KeyRecord } from '../../core/idempotency.ts'
 import { newSubmission } from '../../core/submission.ts'
 import { applyChange, type Change, type Instant, type TaskRecord } from '../../core/task.ts'
-import type { Insertion, Look, Store, Want } from '../../store/store.ts'
+import type { ClaimRequest, ClaimResult, Insertion, Store } from '../../store/store.ts'
 import { plain } from '../model.ts'
 
-/** When most cases begin. */
+/** The start time of most cases. */
 export const NOW: Instant = 1_000
 export const LEASE_TTL = 500
 
-/** Ids in the order of their numbers. */
+/** Ids that sort like their numbers. */
 export const idOf = (n: number): string => `01900000-0000-7000-8000-${n.toString(16).padStart(12, '0')}`
 
 export const task = (n: number, fields: Partial<TaskRecord> = {}): TaskRecord => {
@@ -31,14 +31,14 @@ export const keyed = (
 
 export type Decision = (task: TaskRecord) => Change | null
 
-/** The record after these moves, as the machine alone makes it. */
+/** The record after these moves, computed by the machine alone. */
 export const moved = (start: TaskRecord, ...decisions: readonly Decision[]): TaskRecord =>
   decisions.reduce((record, decide) => applyChange(record, decide(record)!), start)
 
 let looks = 0
 
-/** Every look has an op of its own, as every call of the runtime has. */
-export const want = (fields: Partial<Want> = {}): Want => ({
+/** Every claim has its own op, like every call of the runtime. */
+export const want = (fields: Partial<ClaimRequest> = {}): ClaimRequest => ({
   queue: 'default',
   types: null,
   limit: 10,
@@ -61,8 +61,8 @@ export const insert = async (store: Store, ...tasks: readonly TaskRecord[]): Pro
   )
 }
 
-/** Leases what a look with these wishes finds; exactly one task. */
-export const claimOne = async (store: Store, fields: Partial<Want> = {}): Promise<TaskRecord> => {
+/** Claims with these options and expects exactly one task. */
+export const claimOne = async (store: Store, fields: Partial<ClaimRequest> = {}): Promise<TaskRecord> => {
   const { leased } = await store.claim(want(fields))
   assert.equal(leased.length, 1, 'the look should lease one task')
   return leased[0]!
@@ -81,7 +81,7 @@ export const same = (actual: TaskRecord | null | undefined, expected: TaskRecord
   assert.deepEqual(plain(actual), plain(expected))
 }
 
-/** Decides on the stored record, writes, and compares what is stored then with what the machine says. */
+/** Decides a change on the stored record, writes it, and compares the stored result with the machine's. */
 export const commitAndCompare = async (store: Store, id: string, decide: Decision): Promise<TaskRecord> => {
   const before = await stored(store, id)
   const change = decide(before)
@@ -96,8 +96,8 @@ export const idsOf = (tasks: readonly TaskRecord[]): string[] => tasks.map(({ id
 
 export const ids = (...numbers: readonly number[]): string[] => numbers.map(idOf)
 
-export const leasedIds = async (store: Store, fields: Partial<Want> = {}): Promise<string[]> =>
+export const leasedIds = async (store: Store, fields: Partial<ClaimRequest> = {}): Promise<string[]> =>
   idsOf((await store.claim(want(fields))).leased)
 
-export const lookOnly = (store: Store, fields: Partial<Want> = {}): Promise<Look> =>
+export const lookOnly = (store: Store, fields: Partial<ClaimRequest> = {}): Promise<ClaimResult> =>
   store.claim(want({ limit: 0, ...fields }))

@@ -1,11 +1,11 @@
-/** What one statement about a store looks like. Data: any runner can walk it, and so can the author of another store. */
+/** One statement about a store, as data, so that any test runner can execute it. */
 import type { Capability, Store } from '../../store/store.ts'
 
 export interface Case {
-  /** A sentence about behaviour; unique in the whole suite. */
+  /** A sentence about behaviour; unique in the suite. */
   readonly name: string
-  /** A store that lacks one of these is not asked. */
+  /** Skipped for a store that lacks one of these. */
   readonly needs?: readonly Capability[]
-  /** Given an empty store of its own; throws when the store does otherwise. The caller closes the store. */
+  /** Gets a new, empty store and throws if the store behaves differently. The caller closes the store. */
   run(store: Store): Promise<void>
 }

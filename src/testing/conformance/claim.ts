@@ -1,8 +1,8 @@
-/** Leasing: exactly as the machine claims, each task to one worker, only what may run. */
+/** Claims: identical to the machine's, each task to one worker, only tasks that may run. */
 import assert from 'node:assert/strict'
 import * as machine from '../../core/machine.ts'
 import { applyChange, type TaskRecord } from '../../core/task.ts'
-import type { Store, Want } from '../../store/store.ts'
+import type { ClaimRequest, Store } from '../../store/store.ts'
 import {
   claimOne,
   idOf,
@@ -22,8 +22,8 @@ import {
 import type { Case } from './case.ts'
 import { claimAt, population, type Story, stories } from './moves.ts'
 
-/** Claims whatever the look finds and compares it with the machine: the stored record, and the one handed out. */
-const claimAsMachine = async (store: Store, before: TaskRecord, fields: Partial<Want>): Promise<void> => {
+/** Claims a task and compares the stored and the returned record with the machine's. */
+const claimAsMachine = async (store: Store, before: TaskRecord, fields: Partial<ClaimRequest>): Promise<void> => {
   const wanted = want({ limit: 1, queue: before.queue, ...fields })
   const { leased } = await store.claim(wanted)
   assert.deepEqual(idsOf(leased), [before.id])
@@ -34,7 +34,7 @@ const claimAsMachine = async (store: Store, before: TaskRecord, fields: Partial<
   same(await stored(store, before.id), expected)
 }
 
-/** The task of a story as it last was pending after some move; null if it never was. */
+/** The last pending record of a story after some move; null if there is none. */
 const lastPending = ({ start, moves }: Story): TaskRecord | null => {
   const stages = moves.map((_, i) => moved(task(1, start), ...moves.slice(0, i + 1)))
   return stages.findLast(({ status }) => status === 'pending') ?? null
@@ -219,7 +219,7 @@ export const claimCases: readonly Case[] = [
       assert.equal(new Set(idsOf(leased)).size, leased.length)
       assert.equal(new Set(leased.map(({ lease }) => lease!.token)).size, leased.length)
       const rest: string[] = []
-      // Others may have given back what they had no room for: a look says when another one is worth while.
+      // Others may have released what they had no room for; `next` says when to claim again.
       for (let isMore = true; isMore && leased.length + rest.length < 20; ) {
         const look = await store.claim(want({ limit: 20 }))
         rest.push(...idsOf(look.leased))

@@ -1,4 +1,4 @@
-/** The end of a store: what was asked before it is answered, what is asked after it is refused. */
+/** Closing: calls made before it are answered, calls made after it are refused. */
 import assert from 'node:assert/strict'
 import { isHoldfastError } from '../../core/errors.ts'
 import type { Store } from '../../store/store.ts'
@@ -16,18 +16,20 @@ const calls = (store: Store): Readonly<Record<string, () => Promise<unknown>>> =
   get: () => store.get([idOf(1)]),
   find: () => store.find('k'),
   list: () => store.list({}, { order: 'oldest', limit: 1, now: NOW }),
-  count: () => store.count({}, 1, NOW),
+  count: () => store.count({}, { cap: 1, now: NOW }),
   'documents.get': () => store.documents.get('a'),
   'documents.put': () => store.documents.put('a', 'b', 0),
   'documents.list': () => store.documents.list(''),
   'documents.delete': () => store.documents.delete('a', 1),
-  'orphans.list': () => store.orphans.list({ limit: 1 }),
-  'orphans.put': () => store.orphans.put([keyed(1, 'k').key], NOW),
+  ...(store.detachedKeys && {
+    'detachedKeys.list': () => store.detachedKeys!.list({ limit: 1 }),
+    'detachedKeys.put': () => store.detachedKeys!.put([keyed(1, 'k').key], NOW),
+  }),
 })
 
 export const closeCases: readonly Case[] = [
   {
-    name: 'the store tells its time',
+    name: 'the store reports its time',
     async run(store) {
       const { at, uncertainty } = await store.now()
       assert.ok(Number.isInteger(at) && at > 1_700_000_000_000, `${at} is not a time in milliseconds`)
@@ -57,7 +59,10 @@ export const closeCases: readonly Case[] = [
       assert.deepEqual(leased[0]?.lease, lease)
       assert.deepEqual(await store.renew([{ id: idOf(1), token: lease!.token, leaseTtl: 60_000 }], null), ['held'])
       assert.ok((await stored(store, idOf(1))).lease!.expiresAt >= lease!.claimedAt + 60_000 - uncertainty)
-      assert.equal(await store.count({ views: [{ status: 'pending', available: 'later' }] }, 10, null), 1)
+      assert.equal(
+        (await store.count({ views: [{ status: 'pending', available: 'later' }] }, { cap: 10, now: null })).count,
+        1,
+      )
     },
   },
   {
@@ -78,7 +83,7 @@ export const closeCases: readonly Case[] = [
     },
   },
   {
-    name: 'calls made before close are answered, not refused: nobody is told that a written task was not',
+    name: 'calls made before close are answered, not refused: no caller hears that a written task was not written',
     async run(store) {
       await insert(store, task(9))
       const cancel = cancelAt(NOW)(await stored(store, idOf(9)))!
@@ -91,7 +96,7 @@ export const closeCases: readonly Case[] = [
     },
   },
   {
-    name: 'a closed store rings no more',
+    name: 'a closed store sends no more wake-ups',
     async run(store) {
       let rings = 0
       store.wake(() => rings++)

@@ -1,4 +1,4 @@
-/** Changes are written under their revision, each by itself, or not at all. */
+/** Changes are written under their revision, each independently, or not at all. */
 import assert from 'node:assert/strict'
 import * as machine from '../../core/machine.ts'
 import { applyChange, type Change, type TaskRecord } from '../../core/task.ts'
@@ -9,7 +9,7 @@ import { cancelAt, claimAt, completeAt, failAt, releaseAt, rescheduleAt } from '
 
 const MANY = 40
 
-/** Claimed together and ended in one instant, as a worker's turn is: a store may write them as one. */
+/** Claimed together and ended at one instant, like one turn of a worker: a store may write them as one. */
 const endAlike = async (store: Store): Promise<{ before: TaskRecord[]; changes: Change[] }> => {
   await insert(store, ...Array.from({ length: MANY }, (_, i) => task(i + 1)))
   const { leased } = await store.claim(want({ limit: MANY }))
@@ -147,12 +147,12 @@ export const commitCases: readonly Case[] = [
         changes.map(() => 'written'),
       )
       for (const [i, record] of before.entries()) same(await stored(store, record.id), applyChange(record, changes[i]!))
-      assert.equal(await store.count({ views: [{ status: 'completed' }] }, 1_000, NOW + 9), MANY)
-      assert.equal(await store.count({ views: [{ status: 'running' }] }, 1_000, NOW + 9), 0)
+      assert.equal((await store.count({ views: [{ status: 'completed' }] }, { cap: 1_000, now: NOW + 9 })).count, MANY)
+      assert.equal((await store.count({ views: [{ status: 'running' }] }, { cap: 1_000, now: NOW + 9 })).count, 0)
     },
   },
   {
-    name: 'of many tasks that end alike, one that was changed meanwhile and one that is gone are told, and all others written',
+    name: 'of many tasks that end alike, one that was changed meanwhile and one that is gone are reported, and all others written',
     async run(store) {
       const { before, changes } = await endAlike(store)
       const [taken, removed] = [before[7]!, before[20]!]
@@ -172,7 +172,10 @@ export const commitCases: readonly Case[] = [
         changes.map(({ id }) => (id === taken.id ? 'conflict' : id === removed.id ? 'gone' : 'written')),
       )
       same(await stored(store, taken.id), held)
-      assert.equal(await store.count({ views: [{ status: 'completed' }] }, 1_000, NOW + 9), MANY - 2)
+      assert.equal(
+        (await store.count({ views: [{ status: 'completed' }] }, { cap: 1_000, now: NOW + 9 })).count,
+        MANY - 2,
+      )
       assert.deepEqual(
         await store.commit(changes),
         changes.map(({ id }) => (id === removed.id ? 'gone' : 'conflict')),

@@ -1,4 +1,4 @@
-/** Counting, no further than a cap, and right after every kind of write. */
+/** Counts up to a cap, correct after every kind of write. */
 import assert from 'node:assert/strict'
 import { STATUSES } from '../../core/task.ts'
 import type { Query, Store } from '../../store/store.ts'
@@ -9,12 +9,12 @@ import { cancelAt, completeAt, failAt, releaseAt } from './moves.ts'
 const countAs = async (store: Store, expected: Readonly<Record<string, number>>, query: Query = {}): Promise<void> => {
   const counts: Record<string, number> = {}
   for (const status of STATUSES) {
-    const counted = await store.count({ ...query, views: [{ status }] }, 1_000, NOW)
+    const counted = (await store.count({ ...query, views: [{ status }] }, { cap: 1_000, now: NOW })).count
     if (counted > 0) counts[status] = counted
   }
   assert.deepEqual(counts, expected)
   const total = Object.values(expected).reduce((sum, one) => sum + one, 0)
-  assert.equal(await store.count(query, 1_000, NOW), total)
+  assert.equal((await store.count(query, { cap: 1_000, now: NOW })).count, total)
 }
 
 export const countCases: readonly Case[] = [
@@ -29,7 +29,13 @@ export const countCases: readonly Case[] = [
         { tag: { name: 'a', value: 'b' } },
         { views: [{ status: 'pending' as const }] },
       ]) {
-        assert.deepEqual(await Promise.all([0, 1, 3, 5, 9].map((cap) => store.count(query, cap, NOW))), [0, 1, 3, 5, 5])
+        assert.deepEqual(await Promise.all([0, 1, 3, 5, 9].map((cap) => store.count(query, { cap, now: NOW }))), [
+          { count: 0, capped: true },
+          { count: 1, capped: true },
+          { count: 3, capped: true },
+          { count: 5, capped: false },
+          { count: 5, capped: false },
+        ])
       }
     },
   },
@@ -85,8 +91,10 @@ export const countCases: readonly Case[] = [
         scheduled: [{ status: 'pending', available: 'later' }],
         retrying: [{ status: 'pending', available: 'later', retried: true }],
       } as const
-      const counts = async (now: number) =>
-        Promise.all(Object.values(views).map((filter) => store.count({ views: filter }, 100, now)))
+      const counts = (now: number) =>
+        Promise.all(
+          Object.values(views).map(async (filter) => (await store.count({ views: filter }, { cap: 100, now })).count),
+        )
       assert.deepEqual(await counts(NOW + 1), [0, 2, 1])
       assert.deepEqual(await counts(NOW + 100), [1, 1, 1])
       assert.deepEqual(await counts(NOW + 10_000), [2, 0, 0])

@@ -1,4 +1,4 @@
-/** Small named texts with a version. */
+/** Documents: small named texts with a version. */
 import assert from 'node:assert/strict'
 import type { Store } from '../../store/store.ts'
 import type { Case } from './case.ts'

@@ -1,4 +1,4 @@
-/** What a look reports besides what it leases: tasks that are overdue, and when to look again. */
+/** What a claim reports besides leases: overdue tasks, and when to claim again. */
 import assert from 'node:assert/strict'
 import { overdue } from '../../core/machine.ts'
 import type { Change, Instant, TaskRecord } from '../../core/task.ts'
@@ -26,6 +26,17 @@ const decided = (record: TaskRecord, now: Instant): Change =>
   overdue(record, { now, by: 'worker-2', op: `look-at-${record.id}` }, 0.5)!
 
 export const dueCases: readonly Case[] = [
+  {
+    name: 'what is overdue is reported from every queue of the store, whichever is looked at and whatever types are asked for',
+    needs: ['due-of-all-queues'],
+    async run(store) {
+      await insert(store, task(1, { queue: 'left' }), task(2, { queue: 'right', expiresAt: LAPSED }), task(3))
+      await claimOne(store, { queue: 'left' })
+      const { due } = await lookOnly(store, { queue: 'empty', types: ['nothing'], now: LAPSED })
+      assert.deepEqual(idsOf(due).sort(), ids(1, 2))
+      assert.equal((await lookOnly(store, { queue: 'empty', now: LAPSED, dueLimit: 1 })).due.length, 1)
+    },
+  },
   {
     name: 'a lapsed lease is reported from the instant it ends, as stored but without history',
     async run(store) {
@@ -133,7 +144,7 @@ export const dueCases: readonly Case[] = [
     name: 'the next look is exactly the next instant at which something is to be done',
     needs: ['exact-order'],
     async run(store) {
-      // A look that leased something may say to look again at once.
+      // A claim that leased something may say to claim again at once.
       const nextOf = async (now: number, types: readonly string[] | null = null): Promise<number | null> => {
         const { leased, next } = await store.claim(want({ now, types }))
         return leased.length > 0 && next === now ? nextOf(now, types) : next

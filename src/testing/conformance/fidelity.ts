@@ -1,4 +1,4 @@
-/** What goes in comes out: payloads to the byte, names and errors whatever they are made of. */
+/** Data is returned as it was stored: payloads byte for byte, names and errors with any text. */
 import assert from 'node:assert/strict'
 import * as machine from '../../core/machine.ts'
 import { encodePayload, MAX_PAYLOAD } from '../../core/payload.ts'
@@ -39,11 +39,11 @@ const roundTrip = async (store: Store, text: string): Promise<void> => {
   assert.ok(after.input === text, 'the stored input differs')
   assert.ok(after.output === text, 'the stored output differs')
   assert.ok(after.progress === text, 'the stored progress differs')
-  const [listed] = await store.list({}, { order: 'oldest', limit: 1, now: NOW })
+  const [listed] = (await store.list({}, { order: 'oldest', limit: 1, now: NOW })).tasks
   assert.ok(listed?.output === text, 'the listed output differs')
 }
 
-/** Text that ends strings, escapes and statements where it is not kept apart from them. */
+/** Text that breaks out of strings, escapes and statements unless it is handled as data. */
 const AWKWARD = `w'1" \\ \\" ','{} \n\t\u0001\u0002\u0007 %s $1 ?1 🪢 \u2028 ключ`
 
 export const fidelityCases: readonly Case[] = [
@@ -84,6 +84,32 @@ export const fidelityCases: readonly Case[] = [
       await store.commit([machine.complete(first!, { token: first!.lease!.token }, none, NOW + 1)])
       const { output, outputEncoding } = await stored(store, idOf(1))
       assert.deepEqual([output, outputEncoding], ['', 'base64'])
+    },
+  },
+  {
+    name: 'a task that completed without its output, or with a complaint about it, keeps the reason',
+    async run(store) {
+      const tagged = { tags: { a: 'b' }, maxReschedules: 7 }
+      await insert(store, task(1, tagged), task(2))
+      const { leased } = await store.claim(want())
+      const endings = [
+        { text: null, encoding: 'json' as const, error: AWKWARD },
+        { text: '{"a":1}', encoding: 'json' as const, error: 'output.a: too small' },
+      ]
+      const changes = leased.map((one, i) => machine.complete(one, { token: one.lease!.token }, endings[i]!, NOW + 1))
+      assert.deepEqual(await store.commit(changes), ['written', 'written'])
+      const [first, second] = [await stored(store, idOf(1)), await stored(store, idOf(2))]
+      assert.deepEqual([first.output, first.outputError], [null, AWKWARD])
+      assert.deepEqual([first.tags, first.maxReschedules], [tagged.tags, 7])
+      assert.deepEqual([second.output, second.outputError], ['{"a":1}', 'output.a: too small'])
+      const listed = (await store.list({}, { order: 'oldest', limit: 2, now: NOW })).tasks
+      assert.deepEqual(
+        listed.map(({ outputError }) => outputError),
+        [AWKWARD, 'output.a: too small'],
+      )
+      // As imported from another store.
+      await insert(store, { ...first, id: idOf(3), idempotencyKey: null })
+      assert.equal((await stored(store, idOf(3))).outputError, AWKWARD)
     },
   },
   {

@@ -1,4 +1,4 @@
-/** The history of a task that moves for ever: its first entry, its last 99, and numbers that stay. */
+/** A long history keeps its first entry, its last 99, and their numbers. */
 import assert from 'node:assert/strict'
 import * as machine from '../../core/machine.ts'
 import { applyChange, HISTORY_KEPT, type TaskRecord } from '../../core/task.ts'
@@ -18,7 +18,7 @@ const keepsEnds = ({ history }: TaskRecord): void => {
   assert.equal(history[0]?.move, 'submit')
 }
 
-/** Claims by a look, then sleeps: the way of a task that polls something. Returns what the machine says. */
+/** Claims and reschedules, like a task that polls something. Returns the record that the machine computes. */
 const sleepFor = async (store: Store, moves: number): Promise<TaskRecord> => {
   let expected = task(1)
   for (let i = 0; i < moves; i += 2) {

@@ -1,11 +1,11 @@
-/** New tasks: created whole, kept as they come, or refused because the id is taken. */
+/** Inserts: tasks are stored completely and unchanged, or refused because the id is taken. */
 import assert from 'node:assert/strict'
 import { STATUSES, type TaskRecord } from '../../core/task.ts'
 import { idOf, insert, keyed, NOW, same, stored, task } from './build.ts'
 import type { Case } from './case.ts'
 import { population } from './moves.ts'
 
-/** Nothing here has its default value. */
+/** No field has its default value. */
 const unusual: Partial<TaskRecord> = {
   queue: 'mail/eu-west.1:slow',
   type: 'send:mail',
@@ -68,7 +68,7 @@ export const insertCases: readonly Case[] = [
   {
     name: 'a running task that is inserted keeps its lease and progress',
     async run(store) {
-      const lease = { token: 'elsewhere.1', workerId: 'worker-9', claimedAt: NOW, expiresAt: NOW + 5 }
+      const lease = { token: 'elsewhere.1', workerId: 'worker-9', claimedAt: NOW, expiresAt: NOW + 5, ttl: 5 }
       const running = task(1, {
         ...unusual,
         status: 'running',
@@ -124,7 +124,7 @@ export const insertCases: readonly Case[] = [
       assert.deepEqual(clashes, [1, 60, 77, 120])
       for (const [i, record] of batch.entries())
         same(await stored(store, record.id), taken.find(({ id }) => id === record.id) ?? batch[i]!)
-      assert.equal(await store.count({ queue: 'q0' }, 1_000, NOW), 58)
+      assert.equal((await store.count({ queue: 'q0' }, { cap: 1_000, now: NOW })).count, 58)
     },
   },
   {
@@ -172,14 +172,14 @@ export const insertCases: readonly Case[] = [
       const outcomes = (await Promise.all(tries.map((record) => insertOutcomes(store, [record])))).flat()
       assert.equal(outcomes.filter((outcome) => outcome === 'created').length, 1)
       assert.equal(outcomes.filter((outcome) => outcome === 'clash').length, 7)
-      assert.equal(await store.count({}, 10, NOW), 1)
+      assert.equal((await store.count({}, { cap: 10, now: NOW })).count, 1)
     },
   },
   {
     name: 'inserting nothing does nothing',
     async run(store) {
       assert.deepEqual(await store.insert([], { now: NOW }), [])
-      assert.equal(await store.count({}, 10, NOW), 0)
+      assert.equal((await store.count({}, { cap: 10, now: NOW })).count, 0)
     },
   },
 ]

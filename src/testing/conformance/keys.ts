@@ -1,4 +1,4 @@
-/** Idempotency keys: one task for one key, for exactly as long as the key lives. */
+/** Idempotency keys: one task per key, for exactly as long as the key lives. */
 import assert from 'node:assert/strict'
 import { isTerminal } from '../../core/task.ts'
 import type { Store } from '../../store/store.ts'
@@ -50,7 +50,7 @@ export const keyCases: readonly Case[] = [
       const [again] = await store.insert([insertion], { now: NOW })
       assert.ok(again !== undefined && again.outcome !== 'created')
       same(again.task, insertion.task)
-      assert.equal(await store.count({}, 10, NOW), 1)
+      assert.equal((await store.count({}, { cap: 10, now: NOW })).count, 1)
     },
   },
   {
@@ -60,7 +60,7 @@ export const keyCases: readonly Case[] = [
       assert.equal(inserted[0]?.outcome, 'created')
       assert.ok(inserted[1]?.outcome === 'existing')
       assert.equal(inserted[1].task?.id, idOf(1))
-      assert.equal(await store.count({}, 10, NOW), 1)
+      assert.equal((await store.count({}, { cap: 10, now: NOW })).count, 1)
     },
   },
   {
@@ -71,7 +71,7 @@ export const keyCases: readonly Case[] = [
       assert.equal(inserted.filter(({ outcome }) => outcome === 'created').length, 1)
       const winner = await keyHolder(store, 'k')
       for (const one of inserted) if (one.outcome === 'existing') assert.equal(one.task?.id, winner)
-      assert.equal(await store.count({}, 10, NOW), 1)
+      assert.equal((await store.count({}, { cap: 10, now: NOW })).count, 1)
     },
   },
   {

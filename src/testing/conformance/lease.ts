@@ -1,4 +1,4 @@
-/** Heartbeats: the token is what counts, and only the lease's end and the progress are written. */
+/** Heartbeats: the token decides, and only the end of the lease and the progress are written. */
 import assert from 'node:assert/strict'
 import * as machine from '../../core/machine.ts'
 import type { TaskRecord } from '../../core/task.ts'
@@ -34,7 +34,7 @@ export const leaseCases: readonly Case[] = [
     },
   },
   {
-    name: 'a renewal after the end of the lease holds if nobody took the task',
+    name: 'a renewal after the end of the lease succeeds if no other worker took the task',
     async run(store) {
       await insert(store, task(1))
       const leased = await claimOne(store)
@@ -45,7 +45,7 @@ export const leaseCases: readonly Case[] = [
     },
   },
   {
-    name: 'a renewal says when somebody has asked the task to stop, and still holds it',
+    name: 'a renewal says that a cancel was requested, and still holds the task',
     async run(store) {
       await insert(store, task(1))
       const leased = await claimOne(store)
@@ -142,7 +142,7 @@ export const leaseCases: readonly Case[] = [
     },
   },
   {
-    name: 'a lapsed lease that nobody renewed is taken, and then its holder can neither renew nor complete',
+    name: 'a lapsed lease that was not renewed is taken, and then its holder can neither renew nor complete',
     async run(store) {
       await insert(store, task(1))
       const leased = await claimOne(store)
@@ -181,7 +181,33 @@ export const leaseCases: readonly Case[] = [
       assert.deepEqual(await store.commit([change]), ['written'])
       assert.deepEqual(await store.renew([{ id: idOf(1), token: 'by-id.1', leaseTtl: 300 }], NOW + 50), ['held'])
       const { lease } = await stored(store, idOf(1))
-      assert.deepEqual(lease, { token: 'by-id.1', workerId: 'worker-3', claimedAt: NOW, expiresAt: NOW + 350 })
+      assert.deepEqual(lease, {
+        token: 'by-id.1',
+        workerId: 'worker-3',
+        claimedAt: NOW,
+        expiresAt: NOW + 350,
+        ttl: 100,
+      })
+    },
+  },
+  {
+    name: 'a renewed lease ends no later than the renewal allows, and a lease keeps the length with which it was claimed',
+    async run(store) {
+      await insert(store, task(1), task(2))
+      const [first, second] = (await store.claim(want({ limit: 2, leaseTtl: 5_000 }))).leased
+      const renewals = [
+        { id: first!.id, token: first!.lease!.token, leaseTtl: 5_000, notAfter: NOW + 5_200 },
+        { id: second!.id, token: second!.lease!.token, leaseTtl: 2_000, notAfter: NOW + 50_000 },
+      ]
+      assert.deepEqual(await store.renew(renewals, NOW + 1_000), ['held', 'held'])
+      const leases = [(await stored(store, first!.id)).lease, (await stored(store, second!.id)).lease]
+      assert.deepEqual(
+        leases.map((lease) => [lease?.expiresAt, lease?.ttl]),
+        [
+          [NOW + 5_200, 5_000],
+          [NOW + 3_000, 5_000],
+        ],
+      )
     },
   },
 ]

@@ -1,14 +1,15 @@
-/** Every move of the machine to every status it can lead to, as stories that a store must be able to write down. */
+/** Every move of the machine to every possible status, as stories that a store must be able to store. */
 
+import { amend } from '../../core/amend.ts'
 import { PermanentError } from '../../core/failure.ts'
 import * as machine from '../../core/machine.ts'
-import { depart } from '../../core/moving.ts'
-import type { Change, Instant, TaskRecord } from '../../core/task.ts'
+import type { Change, ChangeSet, Instant, TaskRecord } from '../../core/task.ts'
+import { depart } from '../../core/transfer.ts'
 import { commitAndCompare, type Decision, insert, LEASE_TTL, moved, NOW, task } from './build.ts'
 import type { Case } from './case.ts'
 
 export interface Story {
-  /** What happens to the task, to be read after "a task that". */
+  /** What happens to the task; completes the phrase "a task that". */
   readonly name: string
   readonly start?: Partial<TaskRecord>
   readonly moves: readonly Decision[]
@@ -56,12 +57,17 @@ const loseLeaseAt =
 const timeOutAt =
   (now: Instant): Decision =>
   (record) =>
-    machine.timeOut(record, holder(record), 'timed out after 50ms', now, 0.75)
+    machine.timeOut(record, holder(record), now, 0.75)
 
 export const by =
   (move: (record: TaskRecord, actor: machine.Actor) => Change | null, now: Instant): Decision =>
   (record) =>
     move(record, operator(now))
+
+const amendAt =
+  (now: Instant, set: ChangeSet): Decision =>
+  (record) =>
+    amend(record, operator(now), set)
 
 const departAt =
   (now: Instant): Decision =>
@@ -107,14 +113,25 @@ export const stories: readonly Story[] = [
   { name: 'is given back', moves: [claimed, releaseAt(NOW + 30)] },
   { name: 'is given back after it was asked to stop', moves: [claimed, asked, releaseAt(NOW + 30)] },
   { name: 'expires', start: { expiresAt: NOW + 5 }, moves: [by(machine.expire, NOW + 5)] },
+  {
+    name: 'is given another priority, time, expiry, input and tags while it waits',
+    start: { expiresAt: NOW + 5_000, tags: { customer: 'c1' } },
+    moves: [
+      amendAt(NOW + 5, { priority: 9, availableAt: NOW + 50, expiresAt: NOW + 9_000, tags: { plan: 'a "b"' } }),
+      amendAt(NOW + 6, { input: 'AP8=', encoding: 'base64', tags: null }),
+      amendAt(NOW + 7, { input: '{"to":"b"}', encoding: 'json', expiresAt: null }),
+      amendAt(NOW + 8, { availableAt: NOW + 8 }),
+      claimed,
+    ],
+  },
   { name: 'is cancelled before it ran', moves: [cancelAt(NOW + 5, 'a "reason"')] },
   { name: 'is cancelled and retried', moves: [cancelAt(NOW + 5), by(machine.retry, NOW + 6)] },
   { name: 'fails for good and is retried', moves: [claimed, broken, by(machine.retry, NOW + 40)] },
   { name: 'is taken away by an operator', moves: [claimed, by(machine.retry, NOW + 40)] },
   {
-    name: 'is taken away with no retries left',
+    name: 'is taken away with no retries left, after it was asked to stop',
     start: { maxRetries: 0 },
-    moves: [claimed, by(machine.retry, NOW + 40)],
+    moves: [claimed, asked, by(machine.retry, NOW + 40)],
   },
   { name: 'is taken away after it was asked to stop', moves: [claimed, asked, by(machine.retry, NOW + 40)] },
   { name: 'is replayed', start: { expiresAt: NOW + 5_000 }, moves: [claimed, broken, by(machine.replay, NOW + 40)] },
@@ -159,18 +176,22 @@ export const stories: readonly Story[] = [
     },
     moves: [claimed, failAt(NOW + 30), departAt(NOW + 40)],
   },
+  { name: 'completes and is moved to another store', moves: [claimed, completeAt(NOW + 30), departAt(NOW + 40)] },
+  { name: 'fails for good and is moved to another store', moves: [claimed, broken, departAt(NOW + 40)] },
+  { name: 'is cancelled and moved to another store', moves: [cancelAt(NOW + 5), departAt(NOW + 6)] },
+  { name: 'expires and is moved to another store', moves: [by(machine.expire, NOW + 5), departAt(NOW + 6)] },
   {
     name: 'completes, is archived and moved to another store',
     moves: [claimed, completeAt(NOW + 30), by(machine.archive, NOW + 40), departAt(NOW + 50)],
   },
 ]
 
-/** The task of every story as it ends: there is at least one of every status. */
+/** The final task of every story: at least one of every status. */
 export const population: readonly TaskRecord[] = stories.map(({ start, moves }, i) =>
   moved(task(i + 1, start), ...moves),
 )
 
-/** One case a story: after every move the store holds what the machine says, field for field, history and all. */
+/** One case per story: after every move the store holds what the machine computes, field by field, including the history. */
 export const moveCases: readonly Case[] = stories.map(({ name, start, moves }) => ({
   name: `a task that ${name} is stored after every move as the machine made it`,
   async run(store) {

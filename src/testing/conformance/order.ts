@@ -1,10 +1,10 @@
-/** Whose turn it is: priority, then availableAt, then id. */
+/** The claim order: priority, then availableAt, then id. */
 import assert from 'node:assert/strict'
 import type { TaskRecord } from '../../core/task.ts'
 import { ids, insert, leasedIds, NOW, task } from './build.ts'
 import type { Case } from './case.ts'
 
-/** A fixed shuffle: neither the order of insertion nor any single field is the order of turn. */
+/** A fixed shuffle, so that neither insertion order nor any single field equals the claim order. */
 const mixed: readonly TaskRecord[] = [
   task(8, { type: 'a', priority: 0 }),
   task(3, { type: 'b', priority: 0, availableAt: NOW - 5 }),
@@ -20,7 +20,7 @@ const mixed: readonly TaskRecord[] = [
 ]
 const TURN = [9, 5, 6, 2, 3, 4, 7, 8, 10, 1] as const
 
-/** Of one type all the oldest, of two others in turns, of a fourth one now and then; some may expire. */
+/** One type has all the oldest tasks, two others alternate, a fourth is rare; some tasks may expire. */
 const unequal: readonly TaskRecord[] = Array.from({ length: 160 }, (_, n) =>
   task(n + 1, {
     type: n < 60 ? 'old' : n % 41 === 0 ? 'rare' : n % 2 === 0 ? 'even' : 'odd',

@@ -1,6 +1,7 @@
-/** Reading: by id, and in pages under every filter. */
+/** Reads by id, and in pages with every filter. */
 import assert from 'node:assert/strict'
 import * as machine from '../../core/machine.ts'
+import { isLastPage, PAGE_WEIGHT, weightOf } from '../../core/page-weight.ts'
 import { matchesView, VIEWS, type View, viewFilter } from '../../core/views.ts'
 import type { Query, Store } from '../../store/store.ts'
 import { claimOne, idOf, ids, idsOf, insert, moved, NOW, same, stored, task, want, withoutHistory } from './build.ts'
@@ -8,7 +9,7 @@ import type { Case } from './case.ts'
 import { by, cancelAt, claimAt, completeAt, failAt, population } from './moves.ts'
 
 const oldest = async (store: Store, query: Query, now = NOW, limit = 1_000): Promise<string[]> =>
-  idsOf(await store.list(query, { order: 'oldest', limit, now }))
+  idsOf((await store.list(query, { order: 'oldest', limit, now })).tasks)
 
 const viewCase = (view: View): Case => ({
   name: `a list of ${view} tasks has exactly those that the view matches`,
@@ -18,7 +19,7 @@ const viewCase = (view: View): Case => ({
     for (const now of [NOW, NOW + 100, NOW + 5_000]) {
       const expected = idsOf(tasks.filter((record) => matchesView(record, viewFilter(view), now)))
       assert.deepEqual(await oldest(store, { views: [viewFilter(view)] }, now), expected)
-      assert.equal(await store.count({ views: [viewFilter(view)] }, 1_000, now), expected.length)
+      assert.equal((await store.count({ views: [viewFilter(view)] }, { cap: 1_000, now })).count, expected.length)
     }
   },
 })
@@ -34,12 +35,36 @@ const filterCase = (
     await prepare(store)
     for (const [query, numbers] of expectations) {
       assert.deepEqual(await oldest(store, query), ids(...numbers), JSON.stringify(query))
-      assert.equal(await store.count(query, 1_000, NOW), numbers.length, `count of ${JSON.stringify(query)}`)
+      assert.equal(
+        (await store.count(query, { cap: 1_000, now: NOW })).count,
+        numbers.length,
+        `count of ${JSON.stringify(query)}`,
+      )
     }
   },
 })
 
 export const queryCases: readonly Case[] = [
+  {
+    name: 'pages of large payloads end early, are never empty before the end, and together have every task once',
+    async run(store) {
+      const text = JSON.stringify('x'.repeat(600_000))
+      const tasks = Array.from({ length: 30 }, (_, n) => task(n + 1, { input: text }))
+      for (const one of tasks) await insert(store, one)
+      const seen: string[] = []
+      for (let after: string | undefined; ; after = seen.at(-1)!) {
+        const { tasks: page } = await store.list(
+          {},
+          { order: 'oldest', limit: 1_000, now: NOW, ...(after && { after }) },
+        )
+        const weight = page.reduce((sum, record) => sum + weightOf(record), 0)
+        assert.ok(weight < PAGE_WEIGHT + text.length, `a page of ${page.length} tasks has ${weight} characters`)
+        seen.push(...idsOf(page))
+        if (isLastPage(page, 1_000)) break
+      }
+      assert.deepEqual(seen, idsOf(tasks))
+    },
+  },
   {
     name: 'get brings tasks in the order asked for, null where there is none, and one twice when asked twice',
     async run(store) {
@@ -57,7 +82,7 @@ export const queryCases: readonly Case[] = [
     name: 'a list has whole tasks without their history',
     async run(store) {
       await insert(store, ...population)
-      const listed = await store.list({}, { order: 'oldest', limit: 1_000, now: NOW })
+      const listed = (await store.list({}, { order: 'oldest', limit: 1_000, now: NOW })).tasks
       assert.equal(listed.length, population.length)
       for (const [i, record] of listed.entries()) same(record, withoutHistory(population[i]!))
     },
@@ -67,7 +92,10 @@ export const queryCases: readonly Case[] = [
     async run(store) {
       await insert(store, ...[3, 1, 4, 5, 2].map((n) => task(n)))
       assert.deepEqual(await oldest(store, {}), ids(1, 2, 3, 4, 5))
-      assert.deepEqual(idsOf(await store.list({}, { order: 'newest', limit: 10, now: NOW })), ids(5, 4, 3, 2, 1))
+      assert.deepEqual(
+        idsOf((await store.list({}, { order: 'newest', limit: 10, now: NOW })).tasks),
+        ids(5, 4, 3, 2, 1),
+      )
     },
   },
   {
@@ -79,12 +107,14 @@ export const queryCases: readonly Case[] = [
         for (const query of [{}, { type: 'b' }, { views: [{ status: 'pending' as const }] }]) {
           const met: string[] = []
           for (let after: string | undefined; ; after = met.at(-1)) {
-            const page = await store.list(query, {
-              order,
-              limit: 4,
-              now: NOW,
-              ...(after === undefined ? null : { after }),
-            })
+            const page = (
+              await store.list(query, {
+                order,
+                limit: 4,
+                now: NOW,
+                ...(after === undefined ? null : { after }),
+              })
+            ).tasks
             met.push(...idsOf(page))
             if (page.length < 4) break
           }
@@ -98,9 +128,18 @@ export const queryCases: readonly Case[] = [
     name: 'a page goes on after its cursor also when the task of that id is gone',
     async run(store) {
       await insert(store, task(1), task(3), task(5))
-      assert.deepEqual(idsOf(await store.list({}, { order: 'oldest', limit: 10, after: idOf(2), now: NOW })), ids(3, 5))
-      assert.deepEqual(idsOf(await store.list({}, { order: 'newest', limit: 10, after: idOf(4), now: NOW })), ids(3, 1))
-      assert.deepEqual(idsOf(await store.list({}, { order: 'oldest', limit: 10, after: idOf(5), now: NOW })), [])
+      assert.deepEqual(
+        idsOf((await store.list({}, { order: 'oldest', limit: 10, after: idOf(2), now: NOW })).tasks),
+        ids(3, 5),
+      )
+      assert.deepEqual(
+        idsOf((await store.list({}, { order: 'newest', limit: 10, after: idOf(4), now: NOW })).tasks),
+        ids(3, 1),
+      )
+      assert.deepEqual(
+        idsOf((await store.list({}, { order: 'oldest', limit: 10, after: idOf(5), now: NOW })).tasks),
+        [],
+      )
     },
   },
   ...VIEWS.map(viewCase),
@@ -117,9 +156,12 @@ export const queryCases: readonly Case[] = [
       assert.deepEqual(await oldest(store, { views: [viewFilter('scheduled'), viewFilter('cancelled')] }), ids(2, 3))
       assert.deepEqual(await oldest(store, { views: [viewFilter('running'), viewFilter('pending')] }), ids(1, 2, 4))
       assert.deepEqual(await oldest(store, { views: [viewFilter('pending'), viewFilter('ready')] }), ids(1, 2))
-      assert.equal(await store.count({ views: [viewFilter('pending'), viewFilter('ready')] }, 100, NOW), 2)
+      assert.equal(
+        (await store.count({ views: [viewFilter('pending'), viewFilter('ready')] }, { cap: 100, now: NOW })).count,
+        2,
+      )
       assert.deepEqual(await oldest(store, { views: [] }), [])
-      assert.equal(await store.count({ views: [] }, 100, NOW), 0)
+      assert.equal((await store.count({ views: [] }, { cap: 100, now: NOW })).count, 0)
     },
   },
   filterCase(
@@ -198,12 +240,14 @@ export const queryCases: readonly Case[] = [
         for (const now of [after, after + 1_000_000_000]) {
           const expected = idsOf(tasks.filter(({ updatedAt }) => updatedAt > after))
           assert.deepEqual(await oldest(store, { updatedAfter: after }, now), expected)
-          assert.equal(await store.count({ updatedAfter: after }, 1_000, now), expected.length)
+          assert.equal((await store.count({ updatedAfter: after }, { cap: 1_000, now })).count, expected.length)
           const page = { order: 'newest', limit: 2, now } as const
-          const first = idsOf(await store.list({ updatedAfter: after }, page))
+          const first = idsOf((await store.list({ updatedAfter: after }, page)).tasks)
           assert.deepEqual(first, expected.reverse().slice(0, 2))
           const next =
-            first.length === 0 ? [] : await store.list({ updatedAfter: after }, { ...page, after: first.at(-1)! })
+            first.length === 0
+              ? []
+              : (await store.list({ updatedAfter: after }, { ...page, after: first.at(-1)! })).tasks
           assert.deepEqual(idsOf(next), expected.slice(2, 4))
         }
     },
@@ -227,7 +271,7 @@ export const queryCases: readonly Case[] = [
             updatedAt > updatedAfter && updatedAt < updatedBefore
           const expected = idsOf(tasks.filter(isMeant))
           assert.deepEqual(await oldest(store, query, now), expected)
-          assert.equal(await store.count(query, 1_000, now), expected.length)
+          assert.equal((await store.count(query, { cap: 1_000, now })).count, expected.length)
         }
     },
   },
@@ -255,7 +299,7 @@ export const queryCases: readonly Case[] = [
       await store.claim(want({ limit: 2, workerId: 'w "1"' }))
       await claimOne(store, { limit: 1, workerId: 'w2' })
       assert.deepEqual(await oldest(store, { workerId: 'w "1"' }), ids(1, 2))
-      assert.equal(await store.count({ workerId: 'w "1"' }, 100, NOW), 2)
+      assert.equal((await store.count({ workerId: 'w "1"' }, { cap: 100, now: NOW })).count, 2)
       assert.deepEqual(await oldest(store, { workerId: 'w' }), [])
       await store.commit([
         completeAt(NOW + 1)(await stored(store, idOf(1)))!,
@@ -272,7 +316,10 @@ export const queryCases: readonly Case[] = [
       await claimOne(store, { workerId: 'w' })
       assert.deepEqual(await oldest(store, { workerId: 'w', views: [{ status: 'running' }] }), ids(1))
       assert.deepEqual(await oldest(store, { workerId: 'w', views: [{ status: 'completed' }] }), [])
-      assert.equal(await store.count({ workerId: 'w', views: [{ status: 'completed' }] }, 10, NOW), 0)
+      assert.equal(
+        (await store.count({ workerId: 'w', views: [{ status: 'completed' }] }, { cap: 10, now: NOW })).count,
+        0,
+      )
     },
   },
 ]

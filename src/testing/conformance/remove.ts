@@ -1,4 +1,4 @@
-/** Removing under a revision. */
+/** Removals under a revision. */
 import assert from 'node:assert/strict'
 import { idOf, insert, leasedIds, lookOnly, NOW, same, stored, task } from './build.ts'
 import type { Case } from './case.ts'
@@ -13,8 +13,8 @@ export const removeCases: readonly Case[] = [
       await insert(store, task(1), task(2))
       assert.deepEqual(await store.remove([removal(1, 1)]), ['removed'])
       assert.deepEqual(await store.get([idOf(1)]), [null])
-      assert.equal(await store.count({}, 10, NOW), 1)
-      assert.deepEqual((await store.list({}, { order: 'oldest', limit: 10, now: NOW })).length, 1)
+      assert.equal((await store.count({}, { cap: 10, now: NOW })).count, 1)
+      assert.deepEqual((await store.list({}, { order: 'oldest', limit: 10, now: NOW })).tasks.length, 1)
       assert.deepEqual(await leasedIds(store), [idOf(2)])
     },
   },
@@ -39,7 +39,7 @@ export const removeCases: readonly Case[] = [
     },
   },
   {
-    name: 'an id that was removed can be inserted anew',
+    name: 'an id that was removed can be inserted again',
     async run(store) {
       await insert(store, task(1))
       await store.remove([removal(1, 1)])

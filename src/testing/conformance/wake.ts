@@ -1,19 +1,19 @@
-/** The doorbell: a hint, but one that this process's own writes always ring. */
+/** Wake-ups: only hints, but writes of this process always send them. */
 import assert from 'node:assert/strict'
 import type { Store } from '../../store/store.ts'
 import { claimOne, idOf, insert, NOW, stored, task } from './build.ts'
 import type { Case } from './case.ts'
 import { cancelAt, completeAt, releaseAt } from './moves.ts'
 
-/** The queues that were rung for since the last time this was asked; null rings for all. */
-const listen = (store: Store): { rung(queue: string): boolean; off(): void } => {
-  let rings: (readonly string[] | null)[] = []
-  const off = store.wake((queues) => rings.push(queues))
+/** The queues that were woken since the last call; null means all queues. */
+const listen = (store: Store): { wasWoken(queue: string): boolean; off(): void } => {
+  let wakeUps: (readonly string[] | null)[] = []
+  const off = store.wake((queues) => wakeUps.push(queues))
   return {
     off,
-    rung: (queue) => {
-      const heard = rings.some((queues) => queues === null || queues.includes(queue))
-      rings = []
+    wasWoken: (queue) => {
+      const heard = wakeUps.some((queues) => queues === null || queues.includes(queue))
+      wakeUps = []
       return heard
     },
   }
@@ -21,40 +21,40 @@ const listen = (store: Store): { rung(queue: string): boolean; off(): void } => 
 
 export const wakeCases: readonly Case[] = [
   {
-    name: 'an insert has rung for its queue when it resolves',
+    name: 'an insert has woken the listeners of its queue when it resolves',
     async run(store) {
-      const bell = listen(store)
+      const listener = listen(store)
       await insert(store, task(1, { queue: 'mail' }))
-      assert.ok(bell.rung('mail'))
-      bell.off()
+      assert.ok(listener.wasWoken('mail'))
+      listener.off()
     },
   },
   {
-    name: 'a change that makes a task pending has rung for its queue when it resolves',
+    name: 'a change that makes a task pending has woken the listeners of its queue when it resolves',
     async run(store) {
       await insert(store, task(1, { queue: 'mail' }))
       const leased = await claimOne(store, { queue: 'mail' })
-      const bell = listen(store)
+      const listener = listen(store)
       assert.deepEqual(await store.commit([releaseAt(NOW + 1)(leased)!]), ['written'])
-      assert.ok(bell.rung('mail'))
-      bell.off()
+      assert.ok(listener.wasWoken('mail'))
+      listener.off()
     },
   },
   {
-    name: 'every listener is rung, until it unsubscribes',
+    name: 'every listener is woken until it unsubscribes',
     async run(store) {
       const [one, two] = [listen(store), listen(store)]
       await insert(store, task(1))
-      assert.deepEqual([one.rung('default'), two.rung('default')], [true, true])
+      assert.deepEqual([one.wasWoken('default'), two.wasWoken('default')], [true, true])
       one.off()
       one.off()
       await insert(store, task(2))
-      assert.deepEqual([one.rung('default'), two.rung('default')], [false, true])
+      assert.deepEqual([one.wasWoken('default'), two.wasWoken('default')], [false, true])
       two.off()
     },
   },
   {
-    name: 'a listener that looks at once finds what it was rung for',
+    name: 'a listener that claims at once finds the task that woke it',
     async run(store) {
       const looks: Promise<unknown>[] = []
       const off = store.wake(() => looks.push(claimOne(store)))

@@ -1,4 +1,4 @@
-/** What a store may tell those who watch it; both are optional, and a store that has them must not mislead. */
+/** Optional reports of a store, which must be correct if present. */
 import assert from 'node:assert/strict'
 import { findingOf } from '../../core/diagnosis.ts'
 import { insert, NOW, stored, task } from './build.ts'
@@ -6,12 +6,12 @@ import type { Case } from './case.ts'
 
 export const watchCases: readonly Case[] = [
   {
-    name: 'what is said to be settled is never in the future, and never goes back',
+    name: 'the instant up to which changes are visible is never in the future, and never goes back',
     async run(store) {
-      if (store.settledUntil === undefined) return
+      if (store.visibleUntil === undefined) return
       let before = Number.NEGATIVE_INFINITY
       for (let n = 1; n <= 3; n++) {
-        const settled = await store.settledUntil()
+        const settled = await store.visibleUntil()
         await insert(store, task(n))
         const { at, uncertainty } = await store.now()
         assert.ok(settled <= at + uncertainty, 'settled is not later than now')
@@ -28,7 +28,7 @@ export const watchCases: readonly Case[] = [
       for (const fact of (await store.examine?.()) ?? [])
         assert.match(findingOf(fact).verdict, /^(ok|warning|problem)$/)
       assert.deepEqual(await stored(store, task(1).id), before)
-      assert.equal(await store.count({}, 10, NOW), 1)
+      assert.equal((await store.count({}, { cap: 10, now: NOW })).count, 1)
     },
   },
 ]

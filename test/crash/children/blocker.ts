@@ -12,7 +12,7 @@ export interface BlockerPlan {
 const { file, leaseTtl, blocks, plant = 'none' } = planOf<BlockerPlan>()
 const client = await open(file, plant)
 const hooks = {
-  onTaskEnd: (_: unknown, error: { code: string } | null) => say('ended', { code: error?.code ?? 'written' }),
+  onTaskEnd: (_: unknown, error: { code?: unknown } | null) => say('ended', { code: error?.code ?? 'written' }),
 }
 const worker = client.worker({ concurrency: 1, leaseTtl, hooks }).handle('work', (_, ctx) => {
   say('started')

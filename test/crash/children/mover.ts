@@ -47,13 +47,15 @@ const mortal = (side: Death['side'], store: Store): Store => {
       if (isIt) await die()
       return reply
     }
-  const family = (name: 'documents' | 'orphans'): object =>
-    Object.fromEntries(Object.entries(store[name]).map(([one, call]) => [one, watched(`${name}.${one}`, call as Call)]))
-  const [documents, orphans] = [family('documents'), family('orphans')]
+  const family = (name: 'documents' | 'detachedKeys'): object =>
+    Object.fromEntries(
+      Object.entries(store[name]!).map(([one, call]) => [one, watched(`${name}.${one}`, call as Call)]),
+    )
+  const [documents, detachedKeys] = [family('documents'), family('detachedKeys')]
   return new Proxy(store, {
     get(target, name) {
       if (name === 'documents') return documents
-      if (name === 'orphans') return orphans
+      if (name === 'detachedKeys') return detachedKeys
       const value: unknown = Reflect.get(target, name, target)
       return typeof value === 'function' ? watched(String(name), value.bind(target) as Call) : value
     },

@@ -104,7 +104,7 @@ const run = async ({ at }: StopperInput, ctx: TaskContext): Promise<unknown> => 
 
 const client = await open(file, plant, stopBeforeComplete)
 const hooks = {
-  onTaskEnd: (task: { id: string; attempts: number }, error: { code: string } | null) =>
+  onTaskEnd: (task: { id: string; attempts: number }, error: { code?: unknown } | null) =>
     say('ended', { task: task.id, fence: task.attempts, code: error?.code ?? 'written' }),
 }
 const worker = client.worker({ concurrency: 1, leaseTtl, hooks })

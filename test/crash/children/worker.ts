@@ -45,7 +45,7 @@ clearInterval(alive)
 await Promise.all(
   Array.from({ length: workers }, () => {
     const hooks = {
-      onTaskEnd: (task: { id: string; attempts: number }, error: { code: string } | null) => {
+      onTaskEnd: (task: { id: string; attempts: number }, error: { code?: unknown } | null) => {
         if (error) witness('unwritten', { task: task.id, fence: task.attempts, code: error.code })
       },
     }

@@ -65,4 +65,17 @@ onS3('the examination of a bucket', (target) => {
     expect(await client.wait(submitted)).toBe('done')
     await worker.stop()
   })
+
+  test('finds out when a setting of the bucket has taken the conditions away, and no client can connect from then on', async () => {
+    const { client, found, version } = await begin()
+    expect(await found('conditional-writes')).toMatchObject([{ verdict: 'ok' }])
+    await version()
+    const [finding] = await found('conditional-writes')
+    // A server of yours may honour conditions with versions as well.
+    if (process.env['HOLDFAST_TEST_S3_URL'] !== undefined && finding!.verdict === 'ok') return
+    expect(finding).toMatchObject({ verdict: 'problem', found: expect.stringContaining('writers at once') })
+    await expect(
+      connect(client.address.replace(/ \((.*)\)/, '?endpoint=$1'), { logger: silentLogger }),
+    ).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+  })
 })

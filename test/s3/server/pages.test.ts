@@ -15,8 +15,9 @@ onS3('a server with small pages', (target) => {
       logger: silentLogger,
     })
     onTestFinished(() => client.close())
+    // Each of its own priority, so that no two share a hint.
     const tasks = 25
-    await client.submitMany(Array.from({ length: tasks }, () => ({ type: 'a', input: null })))
+    await client.submitMany(Array.from({ length: tasks }, (_, priority) => ({ type: 'a', input: null, priority })))
     expect((await client.list({ limit: 1_000 })).tasks).toHaveLength(tasks)
     expect((await client.count({ status: 'ready' })).count).toBe(tasks)
     const worker = client.worker({ concurrency: tasks }).handle('a', async () => null)

@@ -1,0 +1,217 @@
+/**
+ * A whole store of your own: everything in one JSON file, for one process. Each write replaces the file, so it suits a few
+ * hundred tasks. Run it: node examples/json-file-store.ts
+ */
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
+import { connect } from 'holdfast'
+import {
+  applyChange,
+  type Committed,
+  canCommit,
+  claim,
+  claimOrder,
+  cutToWeight,
+  type Document,
+  HoldfastError,
+  type Inserted,
+  isOverdue,
+  isReady,
+  type KeyRecord,
+  keyIsLive,
+  matches,
+  nextClaimAt,
+  type Removed,
+  type Renewed,
+  renewed,
+  type Store,
+  type TaskRecord,
+  WakeListeners,
+  weightOf,
+} from 'holdfast/store'
+
+interface Content {
+  readonly tasks: Record<string, TaskRecord>
+  readonly keys: Record<string, KeyRecord>
+  readonly documents: Record<string, Document>
+}
+
+const EMPTY: Content = { tasks: {}, keys: {}, documents: {} }
+const withoutHistory = (task: TaskRecord): TaskRecord => ({ ...task, history: [] })
+
+export const openJsonFile = (path: string): Store => {
+  const address = `json:${path}`
+  const listeners = new WakeListeners()
+  /** What the file says; null: closed. Kept as text, so that a write that fails has changed nothing. */
+  let text: string | null = existsSync(path) ? readFileSync(path, 'utf8') : JSON.stringify(EMPTY)
+
+  const read = (): Content => {
+    if (text === null) throw new HoldfastError('STORE_CLOSED', `${address} is closed`)
+    return JSON.parse(text) as Content
+  }
+
+  /** After a crash the file is the old one or the new one, never a part of either. */
+  const write = (content: Content): void => {
+    const next = JSON.stringify(content)
+    const file = openSync(`${path}.new`, 'w', 0o600)
+    writeSync(file, next)
+    fsyncSync(file)
+    closeSync(file)
+    renameSync(`${path}.new`, path)
+    text = next
+  }
+
+  return {
+    capabilities: new Set(['exact-order', 'host-clock', 'due-of-all-queues']),
+    address,
+    leaseTtl: 5_000,
+    claimsAtOnce: 1,
+
+    async now() {
+      read()
+      return { at: Date.now(), uncertainty: 0 }
+    },
+
+    async insert(insertions, { now }) {
+      const content = read()
+      const inserted = insertions.map(({ task, key }): Inserted => {
+        const known = key && content.keys[key.key]
+        const holder = known ? (content.tasks[known.taskId] ?? null) : null
+        if (known && keyIsLive(known, holder !== null, now ?? Date.now()))
+          return { outcome: 'existing', key: known, task: holder }
+        const clash = content.tasks[task.id]
+        if (clash) return { outcome: 'clash', task: clash }
+        content.tasks[task.id] = task
+        if (key) content.keys[key.key] = key
+        return { outcome: 'created' }
+      })
+      write(content)
+      listeners.notify(insertions.map(({ task }) => task.queue))
+      return inserted
+    },
+
+    async claim(request) {
+      const { queue, types, limit, op, workerId, leaseTtl, dueLimit } = request
+      const now = request.now ?? Date.now()
+      const content = read()
+      const due = Object.values(content.tasks).filter((task) => isOverdue(task, now))
+      const leased = Object.values(content.tasks)
+        .filter((task) => task.queue === queue && (types?.includes(task.type) ?? true) && isReady(task, now))
+        .sort(claimOrder)
+        .slice(0, limit)
+        .map((task, i) => applyChange(task, claim(task, { token: `${op}.${i + 1}`, workerId, leaseTtl, now })))
+      for (const task of leased) content.tasks[task.id] = task
+      if (leased.length > 0) write(content)
+      return {
+        leased: leased.map(withoutHistory),
+        due: due.slice(0, dueLimit).map(withoutHistory),
+        next: nextClaimAt(Object.values(content.tasks), request, now),
+      }
+    },
+
+    async commit(changes) {
+      const content = read()
+      const committed = changes.map((change): Committed => {
+        const task = content.tasks[change.id]
+        if (!task) return 'gone'
+        if (!canCommit(task, change)) return 'conflict'
+        content.tasks[task.id] = applyChange(task, change)
+        return 'written'
+      })
+      write(content)
+      const queues = changes.filter(({ set }) => set.status === 'pending').map(({ queue }) => queue)
+      if (queues.length > 0) listeners.notify(queues)
+      return committed
+    },
+
+    async renew(renewals, now) {
+      const content = read()
+      const results = renewals.map((renewal): Renewed => {
+        const task = content.tasks[renewal.id]
+        const after = task ? renewed(task, renewal, now ?? Date.now()) : null
+        if (after === null) return 'lost'
+        content.tasks[after.id] = after
+        return after.cancelRequestedAt === null ? 'held' : 'cancel'
+      })
+      write(content)
+      return results
+    },
+
+    async remove(removals) {
+      const content = read()
+      const removed = removals.map(({ id, revision, endKey }): Removed => {
+        const task = content.tasks[id]
+        if (!task) return 'gone'
+        if (task.revision !== revision) return 'conflict'
+        delete content.tasks[id]
+        const key = task.idempotencyKey
+        if (endKey && key !== null && content.keys[key]?.taskId === id) delete content.keys[key]
+        return 'removed'
+      })
+      write(content)
+      return removed
+    },
+
+    async get(ids) {
+      const { tasks } = read()
+      return ids.map((id) => tasks[id] ?? null)
+    },
+
+    async find(key) {
+      const { keys, tasks } = read()
+      return keys[key] ? { key: keys[key], task: tasks[keys[key].taskId] ?? null } : null
+    },
+
+    async list(query, { order, limit, after, now }) {
+      const isForward = order === 'oldest'
+      const tasks = Object.values(read().tasks)
+        .filter((task) => matches(task, query, now ?? Date.now()))
+        .filter(({ id }) => after === undefined || (isForward ? id > after : id < after))
+        .sort((a, b) => (a.id < b.id === isForward ? -1 : 1))
+        .slice(0, limit)
+      return { tasks: cutToWeight(tasks, weightOf).taken.map(withoutHistory), stoppedAt: null }
+    },
+
+    async count(query, { cap, now }) {
+      const { length } = Object.values(read().tasks).filter((task) => matches(task, query, now ?? Date.now()))
+      return { count: Math.min(length, cap), capped: length > cap }
+    },
+
+    documents: {
+      get: async (name) => read().documents[name] ?? null,
+      list: async (prefix) =>
+        Object.values(read().documents)
+          .filter(({ name }) => name.startsWith(prefix))
+          .sort((a, b) => (a.name < b.name ? -1 : 1)),
+      async put(name, value, version) {
+        const content = read()
+        if ((content.documents[name]?.version ?? 0) !== version) return null
+        content.documents[name] = { name, value, version: version + 1 }
+        write(content)
+        return version + 1
+      },
+      async delete(name, version) {
+        const content = read()
+        if (content.documents[name] && content.documents[name].version !== version) return false
+        delete content.documents[name]
+        write(content)
+        return true
+      },
+    },
+
+    wake: (listener) => listeners.add(listener),
+
+    async close() {
+      listeners.clear()
+      text = null
+    },
+  }
+}
+
+if (import.meta.main) {
+  await using client = await connect(openJsonFile(process.argv[2] ?? './tasks.json'))
+  const { id } = await client.submit('greet', { name: 'Ada' })
+  const worker = client.worker().handle('greet', (input) => `Hello, ${(input as { name: string }).name}`)
+  worker.start()
+  console.log(await client.wait(id))
+  await worker.stop()
+}

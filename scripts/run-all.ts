@@ -1,0 +1,12 @@
+/** Runs commands one after the other, all of them, and tells which failed: one red test must not hide the others. */
+import { spawnSync } from 'node:child_process'
+
+export interface Step {
+  readonly name: string
+  readonly command: string
+  readonly args: readonly string[]
+}
+
+/** The names of those that failed. */
+export const runAll = (steps: readonly Step[], stdio: 'inherit' | 'ignore' = 'inherit'): string[] =>
+  steps.flatMap(({ name, command, args }) => (spawnSync(command, args, { stdio }).status === 0 ? [] : [name]))

@@ -1,0 +1,45 @@
+/** Turns any thrown value into a message on standard error and an exit code. */
+import { CODES, type Code, HoldfastError } from '../../index.ts'
+import { EXIT_CODES, type ExitCode } from './exit-codes.ts'
+import { err, paint, printable } from './render.ts'
+
+export interface ErrorFacts {
+  readonly code: Code
+  readonly message: string
+  readonly fix: string
+}
+
+const asHoldfastError = (thrown: unknown): HoldfastError =>
+  thrown instanceof HoldfastError
+    ? thrown
+    : new HoldfastError('INTERNAL', thrown instanceof Error ? thrown.message : String(thrown), {}, thrown)
+
+/** Advice for this case is better than the advice for its code. */
+export const errorFacts = ({ code, message, fix }: HoldfastError): ErrorFacts => ({
+  code,
+  message,
+  fix: fix === CODES[code].fix ? (FIXES[code] ?? fix) : fix,
+})
+
+/** Replaces API advice that does not help at a shell. */
+const FIXES: Readonly<Partial<Record<Code, string>>> = {
+  STORE_NOT_FOUND:
+    'Check --url or HOLDFAST_URL. `holdfast init` creates a store; submit, worker, schedule create and demo create a SQLite file.',
+  NO_HANDLER: 'Export handlers from the module: see `holdfast worker --help`.',
+  TASK_NOT_FOUND: 'Check the id and the store (--url or HOLDFAST_URL); delete, prune or retention may have removed it.',
+}
+
+/** On standard error: two lines for people, one object with --json. */
+export const report = (thrown: unknown, json: boolean): ExitCode => {
+  const error = asHoldfastError(thrown)
+  const { code, message, fix } = errorFacts(error)
+  if (json) err(JSON.stringify({ error: { code, message, fix } }))
+  else {
+    err(`${paint('red', 'error', process.stderr)}: ${printable(message)} ${paint('dim', `(${code})`, process.stderr)}`)
+    err(`  ${fix}`)
+    const { cause, details } = error
+    const isSomebodysCode = code === 'INTERNAL' || details['field'] === 'MODULE'
+    if (isSomebodysCode && cause instanceof Error && cause.stack !== undefined) err(cause.stack)
+  }
+  return EXIT_CODES[code]
+}

@@ -1,0 +1,65 @@
+/** One entry of a task's history as one line: `Version 3: pending (rescheduled, available_at: +60s, count: 1)`. */
+import type { HistoryEntry } from '../../index.ts'
+import { delay, instant, printable } from './render.ts'
+
+/** What happened, from the entry alone; the facts follow it. */
+const HAPPENED: Readonly<Record<string, (entry: HistoryEntry) => string | null>> = {
+  submit: () => 'created',
+  claim: ({ by }) => `claimed by ${by}`,
+  complete: ({ by }) => `by ${by}`,
+  fail: (entry) => stopped(entry) ?? (entry.to === 'failed' ? `by ${entry.by}` : 'failed'),
+  'lose-lease': (entry) => stopped(entry) ?? `lease expired, found by ${entry.by}`,
+  'time-out': (entry) => stopped(entry) ?? entry.error ?? 'timed out',
+  reschedule: (entry) => stopped(entry) ?? (entry.to === 'failed' ? null : 'rescheduled'),
+  release: (entry) => stopped(entry) ?? `released by ${entry.by}`,
+  expire: () => null,
+  amend: ({ by, changed = [] }) => `${changed.join(', ')} changed by ${by}`,
+  cancel: ({ by }) => `cancelled by ${by}`,
+  'request-cancel': ({ by }) => `cancel requested by ${by}`,
+  retry: (entry) => `retried by ${entry.by}${entry.to === 'failed' ? ', no retries left' : ''}`,
+  replay: ({ by }) => `replayed by ${by}`,
+  archive: ({ by }) => `archived by ${by}`,
+  unarchive: ({ by }) => `unarchived by ${by}`,
+  depart: ({ by, reason = 'moved to another store' }) => `${reason} by ${by}`,
+}
+
+/** A run that ended after a cancel request. */
+const stopped = ({ to }: HistoryEntry): string | null => (to === 'cancelled' ? 'stopped as requested' : null)
+
+const COUNTERS: Readonly<Record<string, string>> = { reschedule: 'count', replay: 'replay_count' }
+/** Moves whose description already contains the error. */
+const TELLS_ERROR: ReadonlySet<string> = new Set(['lose-lease', 'time-out', 'retry'])
+
+/** What follows `Version N: status`, without the brackets. */
+export const happened = (entry: HistoryEntry): string => {
+  const { move, by, at, availableAt, expiresAt, expiredAt, count, error, reason } = entry
+  const text = Object.hasOwn(HAPPENED, move) ? HAPPENED[move]!(entry) : `${move} by ${by}`
+  const facts = [
+    text,
+    // An immediate move is the normal case: only a delay is printed.
+    availableAt === undefined || (availableAt <= at && move !== 'reschedule')
+      ? null
+      : `available_at: ${delay(entry.delay ?? availableAt - at)}`,
+    count === undefined ? null : `${COUNTERS[move] ?? 'retry_count'}: ${count}`,
+    expiresAt === undefined ? null : `expires_at: ${instant(expiresAt)}`,
+    expiredAt === undefined ? null : `expired_at: ${instant(expiredAt)}`,
+    error === undefined || TELLS_ERROR.has(move) ? null : `error: ${error}`,
+    reason === undefined || move === 'depart' ? null : `reason: ${reason}`,
+  ]
+  return printable(facts.filter((fact) => fact !== null).join(', '))
+}
+
+export const historyLine = (entry: HistoryEntry): string => `Version ${entry.n}: ${entry.to} (${happened(entry)})`
+
+/** The whole history. A line marks where the middle was dropped. */
+export const historyLines = (entries: readonly HistoryEntry[], withTimes: boolean): string[] => {
+  const lines: string[] = []
+  let expected = 1
+  for (const entry of entries) {
+    if (entry.n > expected)
+      lines.push(`Versions ${expected} to ${entry.n - 1}: dropped (the first and the last 99 are kept)`)
+    lines.push(withTimes ? `${historyLine(entry)} at ${instant(entry.at)}` : historyLine(entry))
+    expected = entry.n + 1
+  }
+  return lines
+}

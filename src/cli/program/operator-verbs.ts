@@ -1,0 +1,233 @@
+/** The verbs for operators: dead letters, bulk moves, queues, workers. */
+import type { Verb } from './verbs.ts'
+
+const ID = '01a2f7c4-5b1e-7c3d-9f00-2a6d1c0e8b47'
+const EACH = 'Each task has its own result; the exit code is the worst of them.'
+const PLAN = 'Without ids it prints a plan and asks for confirmation; without a terminal, it requires --yes.'
+
+type Options = NonNullable<Verb['options']>
+
+const FILTERS: Options = [
+  ['--type <type>', 'only this type'],
+  ['--queue <queue>', 'only this queue'],
+  ['--tag <name=value>', 'only with this label'],
+]
+const BULK: Options = [
+  ['--yes', 'do not ask for confirmation'],
+  ['--dry-run', 'print the plan only'],
+]
+
+export const OPERATOR_VERBS: readonly Verb[] = [
+  {
+    name: 'cancel',
+    summary: 'cancel tasks; a running one is asked to stop',
+    details: `${EACH}\n${PLAN}`,
+    args: '[id...]',
+    options: [['--reason <text>', 'kept in the history'], ...FILTERS, ...BULK],
+    examples: [`holdfast cancel ${ID} --reason 'ordered twice'`, 'holdfast cancel --type send_email --yes'],
+    load: () => import('../commands/cancel.ts'),
+  },
+  {
+    name: 'dead',
+    summary: 'list dead letters: tasks that failed permanently',
+    details:
+      'A group is an error: its name and its message without numbers, ids and quoted values, and the same of its causes.',
+    options: [
+      ['--groups', 'group by error, largest group first'],
+      ['--group <group>', 'only this error group: see dead --groups'],
+      ...FILTERS,
+      ['--limit <n>', 'maximum number of tasks, up to 1000 (default: 100)'],
+      ['--cursor <cursor>', 'continue where the previous page ended'],
+      ['--oldest', 'oldest first'],
+    ],
+    examples: [
+      'holdfast dead --groups',
+      'holdfast dead --group 1b2c3d4e5f6',
+      'holdfast dead --type send_email --limit 20',
+    ],
+    load: () => import('../commands/dead.ts'),
+  },
+  {
+    name: 'replay',
+    summary: 'run dead letters again, with a new retry budget',
+    details: `${EACH}\n${PLAN}\nSIGINT stops it between two batches; the same command continues where it stopped.`,
+    args: '[id...]',
+    options: [
+      ['--group <group>', 'only this error group: see dead --groups'],
+      ...FILTERS,
+      ['--all', 'all dead letters'],
+      ['--rate <n>', 'maximum number per second'],
+      ['--canary <n>', 'replay this many first; unless all of them complete, leave the others alone'],
+      ['--canary-timeout <duration>', 'how long to wait for the canaries (default: 10m)'],
+      ['--as-new', 'create new tasks with new ids; the old ones are archived, and both are linked'],
+      ['--ttl <duration>', 'a new expiry; without one, the tasks do not expire'],
+      ['--expires-at <instant>', 'a new expiry as an instant'],
+      ...BULK,
+    ],
+    examples: [
+      `holdfast replay ${ID}`,
+      'holdfast replay --group 1b2c3d4e5f6 --canary 5 --rate 50',
+      'holdfast replay --all --as-new --yes',
+    ],
+    load: () => import('../commands/replay.ts'),
+  },
+  {
+    name: 'purge',
+    summary: 'permanently remove dead letters and their idempotency keys',
+    details:
+      'It prints a plan and asks for confirmation; without a terminal, it requires --yes.\n' +
+      'SIGINT stops it between two batches; the same command continues where it stopped.',
+    args: '[id...]',
+    options: [
+      ['--group <group>', 'only this error group: see dead --groups'],
+      ...FILTERS,
+      ['--all', 'all dead letters'],
+      ...BULK,
+    ],
+    examples: [`holdfast purge ${ID} --yes`, 'holdfast purge --group 1b2c3d4e5f6 --dry-run'],
+    load: () => import('../commands/purge.ts'),
+  },
+  {
+    name: 'archive',
+    summary: 'hide ended tasks from default lists',
+    details: EACH,
+    args: '<id...>',
+    examples: [`holdfast archive ${ID}`],
+    load: () => import('../commands/archive.ts'),
+  },
+  {
+    name: 'unarchive',
+    summary: 'restore archived tasks to their previous status',
+    details: EACH,
+    args: '<id...>',
+    examples: [`holdfast unarchive ${ID}`],
+    load: () => import('../commands/unarchive.ts'),
+  },
+  {
+    name: 'delete',
+    summary: 'permanently remove ended tasks and their idempotency keys',
+    details: EACH,
+    args: '<id...>',
+    examples: [`holdfast delete ${ID}`],
+    load: () => import('../commands/delete.ts'),
+  },
+  {
+    name: 'retention',
+    summary: 'show how long ended tasks are kept, or set it for every process that uses the store',
+    details:
+      'Workers, serve and monitor notice a change within ten minutes, and apply it once a minute. A process with its own\nretention uses the shorter of the two.',
+    options: [
+      ['--completed <duration>', 'how long to keep completed tasks; 0: remove at once'],
+      ['--failed <duration>', 'how long to keep dead letters'],
+      ['--cancelled <duration>', 'how long to keep cancelled tasks'],
+      ['--expired <duration>', 'how long to keep expired tasks'],
+      ['--archived <duration>', 'how long to keep archived tasks'],
+      ['--off', 'keep everything forever'],
+    ],
+    examples: ['holdfast retention', 'holdfast retention --completed 7d --failed 90d'],
+    load: () => import('../commands/retention.ts'),
+  },
+  {
+    name: 'monitor',
+    summary: 'fire schedules, reclaim tasks of dead workers, expire and remove tasks; runs no handlers',
+    details:
+      'Every worker and `serve` also do this. Start a monitor where tasks run over HTTP, or where workers start and stop often.',
+    examples: ['holdfast monitor', 'holdfast monitor --url postgres://localhost/app'],
+    load: () => import('../commands/monitor.ts'),
+  },
+  {
+    name: 'prune',
+    summary: 'remove tasks that ended long enough ago',
+    details:
+      'It prints a plan and asks for confirmation; without a terminal, it requires --yes.\nIdempotency keys live until they expire.',
+    options: [
+      ['--older-than <duration>', 'ended at least this long ago: 7d, 12h (required)'],
+      ['--status <status…>', 'completed, failed, cancelled, expired (default: these four), archived'],
+      ['--queue <queue>', 'only this queue'],
+      ...BULK,
+    ],
+    examples: [
+      'holdfast prune --older-than 7d --yes',
+      'holdfast prune --older-than 30d --status failed,archived --queue mail --dry-run',
+    ],
+    load: () => import('../commands/prune.ts'),
+  },
+  {
+    name: 'tail',
+    summary: 'follow the moves of all processes, one line per move',
+    details:
+      'It polls four times a second, until SIGINT or until its output is closed.\n' +
+      'Removals are not shown: neither delete, nor prune, nor the outcome of a task that is not kept.',
+    options: [
+      ...FILTERS,
+      ['--since <time>', 'also earlier moves, since 10m (ago) or an instant such as 2026-01-28T17:00:00Z'],
+    ],
+    examples: ['holdfast tail', 'holdfast tail --queue mail --since 10m --json'],
+    load: () => import('../commands/tail.ts'),
+  },
+  {
+    name: 'pause',
+    summary: 'stop claiming tasks from queues; running tasks continue',
+    details:
+      'Every worker sees it within 5 s.\n' +
+      'A pause without an end outranks one with an end; of two with an end, the later stands.',
+    args: '<queue...>',
+    options: [
+      ['--reason <text>', 'kept with the pause'],
+      ['--until <instant>', 'end the pause then: 2026-01-28T17:00:00Z'],
+      ['--for <duration>', 'end the pause after this long: 10m'],
+    ],
+    examples: ["holdfast pause mail --reason 'the provider is down'", 'holdfast pause mail --for 10m'],
+    load: () => import('../commands/pause.ts'),
+  },
+  {
+    name: 'resume',
+    summary: 'claim tasks from paused queues again',
+    details: 'A queue that an unfinished move has paused is not resumed: run that move again.',
+    args: '<queue...>',
+    options: [['--force', 'also resume a queue that a move has paused: its tasks may then run in both stores']],
+    examples: ['holdfast resume mail'],
+    load: () => import('../commands/resume.ts'),
+  },
+  {
+    name: 'workers',
+    summary: 'list live workers and what they serve',
+    details: 'A worker without a heartbeat for 30 s is not listed.',
+    examples: ['holdfast workers', 'holdfast workers --json'],
+    load: () => import('../commands/workers.ts'),
+  },
+  {
+    name: 'doctor',
+    summary: 'check the health of the store and its workers, and say how to fix problems',
+    details:
+      'Checks versions, durability, rights, damage, clocks, long transactions, dead rows, workers, queues, leases and schedules, and changes nothing.\n' +
+      'With --repair-clock, on SQLite, tasks that a process with a clock far ahead has dated in the future count from now; stop that process first.\n' +
+      'It exits with 6 if there is a problem; with warnings only, it exits with 0.',
+    options: [['--repair-clock', 'correct the dates of a process with a wrong clock, then check']],
+    examples: ['holdfast doctor', 'holdfast doctor --json', 'holdfast doctor --repair-clock'],
+    load: () => import('../commands/doctor.ts'),
+  },
+  {
+    name: 'config',
+    summary: 'show where settings come from',
+    details:
+      'A file holdfast.config.ts, .js (its default export) or .json in the current folder may name the store: { "url": "sqlite:./holdfast.db" }.\n' +
+      'A flag takes precedence over the variable HOLDFAST_URL, and the variable over the file.',
+    examples: ['holdfast config show'],
+    verbs: [
+      {
+        name: 'show',
+        summary: 'every setting, its value and its source; passwords are omitted',
+        examples: ['holdfast config show', 'holdfast config show --json'],
+        load: () => import('../commands/config-show.ts'),
+      },
+    ],
+  },
+  {
+    name: 'completions',
+    summary: 'print a completion script for a shell',
+    args: '<shell>',
+    examples: ['holdfast completions bash > holdfast.bash', 'holdfast completions zsh', 'holdfast completions fish'],
+    load: () => import('../commands/completions.ts'),
+  },
+]

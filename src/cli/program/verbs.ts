@@ -1,0 +1,211 @@
+/** The verbs, their options and their examples. What a verb does is in commands/, loaded when it is called. */
+
+import { OPERATOR_VERBS } from './operator-verbs.ts'
+import { SCHEDULE_VERBS } from './schedule-verbs.ts'
+import { SERVE_VERB } from './serve-verb.ts'
+import { MOVING_VERBS } from './transfer-verbs.ts'
+
+type Run = (args: readonly string[], options: never) => Promise<number>
+
+export interface Verb {
+  readonly name: string
+  readonly alias?: string
+  readonly summary: string
+  readonly details?: string
+  readonly args?: string
+  /** Flags and their meaning; a flag that ends in `…` may be repeated. */
+  readonly options?: readonly (readonly [flags: string, meaning: string])[]
+  readonly examples: readonly string[]
+  /** Loads the implementation; a family of verbs has `verbs` instead. */
+  readonly load?: () => Promise<{ readonly run: Run }>
+  readonly verbs?: readonly Verb[]
+}
+
+const ID = '01a2f7c4-5b1e-7c3d-9f00-2a6d1c0e8b47'
+
+export const VERBS: readonly Verb[] = [
+  {
+    name: 'submit',
+    summary: 'submit a task; prints its id',
+    options: [
+      ['-t, --type <type>', 'which handler runs it (required)'],
+      ['-i, --input <json>', 'the input: JSON, - for standard input, @file (required)'],
+      ['--queue <queue>', 'the queue to submit to (default: default)'],
+      ['--priority <n>', '-1000 to 1000, higher first (default: 0)'],
+      ['--ttl <duration>', 'expires if not claimed within this time: 30s, 5m, 1h30m, 7d'],
+      ['--expires-at <instant>', 'expires if not claimed before: 2026-01-28T17:00:00Z'],
+      ['--at <instant>', 'do not run before this instant'],
+      ['--delay <duration>', 'do not run before this time has passed'],
+      ['--max-retries <n>', 'retries after the first run, or unlimited (default: 3)'],
+      ['--max-reschedules <n>', 'durable sleeps, or unlimited (default: unlimited)'],
+      ['--timeout <duration>', 'limit on one run, or none (default: 5m)'],
+      ['--key <key>', 'idempotency key: the same key returns the same task'],
+      ['--tag <name=value…>', 'a label of your choice'],
+    ],
+    examples: [
+      `holdfast submit -t send_email -i '{"to":"ann@example.com"}' --ttl 1h`,
+      `holdfast submit -t report -i @report.json --at 2026-01-28T17:00:00Z --key report-2026-01`,
+      `echo '[1,2,3]' | holdfast submit -t sum -i - --json`,
+    ],
+    load: () => import('../commands/submit.ts'),
+  },
+  {
+    name: 'status',
+    alias: 'get',
+    summary: 'everything about one task',
+    args: '<id>',
+    examples: [`holdfast status ${ID}`, `holdfast get ${ID} --json`],
+    load: () => import('../commands/status.ts'),
+  },
+  {
+    name: 'list',
+    summary: 'tasks, newest first',
+    details: 'The cursor of the next page is printed on standard error.',
+    options: [
+      [
+        '--status <status…>',
+        'a status or view, or several: pending, ready, scheduled, retrying, running, completed, failed, dead, cancelled, expired, archived',
+      ],
+      ['--type <type>', 'only this type'],
+      ['--queue <queue>', 'only this queue'],
+      ['--tag <name=value>', 'only with this label'],
+      ['--limit <n>', 'maximum number of tasks, up to 1000 (default: 100)'],
+      ['--cursor <cursor>', 'continue where the previous page ended'],
+      ['--oldest', 'oldest first'],
+    ],
+    examples: ['holdfast list --status expired', 'holdfast list --status ready,retrying --queue mail --limit 20'],
+    load: () => import('../commands/list.ts'),
+  },
+  {
+    name: 'history',
+    summary: 'every move of one task, one line each',
+    args: '<id>',
+    options: [['--times', 'add the time to each line']],
+    examples: [`holdfast history ${ID}`, `holdfast history ${ID} --times`],
+    load: () => import('../commands/history.ts'),
+  },
+  {
+    name: 'why',
+    summary: 'why is this task not running?',
+    args: '<id>',
+    examples: [`holdfast why ${ID}`],
+    load: () => import('../commands/why.ts'),
+  },
+  {
+    name: 'retry',
+    summary: 'run failed or cancelled tasks again; a running one loses its lease',
+    details: 'Each task has its own result; the exit code is the worst of them.',
+    args: '<id...>',
+    examples: [`holdfast retry ${ID}`],
+    load: () => import('../commands/retry.ts'),
+  },
+  {
+    name: 'amend',
+    summary: 'change a task that waits: its priority, time, expiry, input or tags',
+    details: 'A task that runs or has ended is left as it is (exit code 4).',
+    args: '<id>',
+    options: [
+      ['--priority <n>', '-1000 to 1000, higher first'],
+      ['--at <instant>', 'not before this instant (ISO 8601)'],
+      ['--delay <duration>', 'not before this long from now'],
+      ['--ttl <duration>', 'it expires this long from now'],
+      ['--expires-at <instant>', 'it expires then; `none`: never'],
+      ['-i, --input <json>', 'the new input: JSON, - for standard input, @file'],
+      ['--tag <name=value…>', 'labels, in place of all that it has'],
+    ],
+    examples: [`holdfast amend ${ID} --priority 10`, `holdfast amend ${ID} --delay 2h --ttl 1d`],
+    load: () => import('../commands/amend.ts'),
+  },
+  {
+    name: 'run-now',
+    summary: 'tasks that wait for their time are due now',
+    details: 'Each task has its own result; the exit code is that of the worst.',
+    args: '<id...>',
+    examples: [`holdfast run-now ${ID}`],
+    load: () => import('../commands/run-now.ts'),
+  },
+  ...OPERATOR_VERBS,
+  ...SCHEDULE_VERBS,
+  ...MOVING_VERBS,
+  {
+    name: 'worker',
+    summary: 'run tasks with the handlers of a module',
+    details:
+      'MODULE is a .ts or .js file. Its default export is either a function that registers handlers,\n' +
+      '  export default (worker) => worker.handle(sendEmail, async (input, ctx) => { … })\n' +
+      'or an object of handlers by type; without a default export, each exported function is the handler of its name.\n' +
+      'A module may also export its own worker, connected to its own store.\n' +
+      'SIGTERM or SIGINT stops it gracefully, a second signal at once.\n' +
+      'A handler that has not settled --stuck-after its timeout, cancel or lost lease is stuck and gives up its slot. Once as many are stuck\n' +
+      'as there are slots, the worker finishes running tasks and exits with 7, so that a supervisor restarts it.',
+    args: '<module>',
+    options: [
+      ['--concurrency <n>', 'handlers that run at the same time (default: 10)'],
+      ['--queue <queue…>', 'queues to serve, round-robin (default: default)'],
+      ['--drain', 'run the ready tasks, then stop'],
+      ['--stuck-after <duration>', 'how long a handler may continue after its signal aborts (default: 30s)'],
+      ['--no-exit-when-stuck', 'when all slots are stuck, keep running, and claim nothing until a handler settles'],
+      ['--watch', 'restart when the module or its imports change: for development'],
+    ],
+    examples: [
+      'holdfast worker ./tasks.ts --concurrency 20',
+      'holdfast worker ./tasks.ts --queue mail --queue reports --drain',
+      'holdfast worker ./tasks.ts --watch',
+    ],
+    load: () => import('../commands/worker.ts'),
+  },
+  SERVE_VERB,
+  {
+    name: 'stats',
+    summary: 'task counts by queue and status',
+    examples: ['holdfast stats', 'holdfast stats --json'],
+    load: () => import('../commands/stats.ts'),
+  },
+  {
+    name: 'init',
+    summary: 'create the store if it does not exist',
+    details:
+      'On SQLite it creates the file; on PostgreSQL the schema and its tables, which connect does not create.\n' +
+      'Safe to repeat: an existing store is not changed, except for an upgrade.\n' +
+      'With --accept-restore, after a backup was restored and while no process uses the store: no fence is handed out twice.',
+    args: '[url]',
+    options: [['--accept-restore', 'go on with a store that was restored from a backup']],
+    examples: [
+      'holdfast init sqlite:./holdfast.db',
+      'holdfast init postgres://ann@localhost/app?schema=holdfast --json',
+    ],
+    load: () => import('../commands/init.ts'),
+  },
+  {
+    name: 'migrate',
+    summary: 'migrate the tables of a store to this release',
+    details:
+      'For applications that have no right to change tables and connect with { postgres: { migrate: false } }:\n' +
+      'run this as a role with that right, before the new release starts.',
+    args: '[url]',
+    examples: ['holdfast migrate postgres://owner@localhost/app'],
+    load: () => import('../commands/migrate.ts'),
+  },
+  {
+    name: 'bench',
+    summary: 'measure how fast the store is from this machine, and the cost of a task on S3',
+    details:
+      'Runs no-op tasks through a temporary queue, and removes them and the queue, also after SIGINT.\n' +
+      'Other queues are not changed, but their workers share the store during the benchmark.',
+    options: [
+      ['--tasks <n>', 'tasks in one batch (default: 1000)'],
+      ['--concurrency <n>', 'handlers that run at the same time (default: 100)'],
+      ['--cost', 'on S3: requests per task, and dollars per million tasks'],
+    ],
+    examples: ['holdfast bench', 'holdfast bench --url s3://my-bucket/jobs --cost --json'],
+    load: () => import('../commands/bench.ts'),
+  },
+  {
+    name: 'demo',
+    summary: 'a demo of ten seconds: tasks, workers, one worker killed, no task lost',
+    details: 'Uses a new store in a temporary folder, unless --url names one.',
+    options: [['--keep', 'keep the store afterwards, so that you can inspect it']],
+    examples: ['holdfast demo', 'holdfast demo --keep'],
+    load: () => import('../commands/demo.ts'),
+  },
+]

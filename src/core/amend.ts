@@ -1,0 +1,108 @@
+/** Changing a task that waits: what a caller may ask for, checked, and the move that writes it. */
+import { type Duration, parseDuration } from './durations.ts'
+import { HoldfastError } from './errors.ts'
+import { isExpiredAt } from './guards.ts'
+import { type Actor, move } from './moves.ts'
+import { checkOptionNames } from './option-names.ts'
+import type { Payload } from './payload.ts'
+import { checkInteger, checkTags, type InstantInput, parseInstant } from './submission.ts'
+import type { Change, ChangeSet, Instant, TaskRecord } from './task.ts'
+import { hasDeparted, MOVED_TAG } from './transfer.ts'
+
+export interface AmendOptions<Input = unknown> {
+  readonly priority?: number
+  /** Not claimable before this instant. Or: */
+  readonly at?: InstantInput
+  /** Not claimable before this long from now. */
+  readonly delay?: Duration
+  /** Not claimable from this long from now on. Or: */
+  readonly ttl?: Duration
+  /** null: it never expires. */
+  readonly expiresAt?: InstantInput | null
+  /** In place of the input that it was submitted with. */
+  readonly input?: Input
+  /** In place of all its tags; null: none. */
+  readonly tags?: Readonly<Record<string, string>> | null
+}
+
+const KNOWN: ReadonlySet<string> = new Set<keyof AmendOptions>([
+  'priority',
+  'at',
+  'delay',
+  'ttl',
+  'expiresAt',
+  'input',
+  'tags',
+])
+
+const FIELDS = ['priority', 'availableAt', 'expiresAt', 'input', 'tags'] as const
+
+/** The fields to set, relative to `now`. `input` is the payload of `options.input`, which the runtime has encoded. */
+export const amendment = (options: AmendOptions, input: Payload | null, now: Instant): ChangeSet => {
+  checkOptionNames(options, KNOWN, 'amend')
+  const { priority, at, delay, ttl, expiresAt, tags } = options
+  exclude(at !== undefined && delay !== undefined, 'at', 'delay')
+  exclude(ttl !== undefined && expiresAt !== undefined, 'ttl', 'expiresAt')
+  return {
+    ...(priority === undefined ? null : { priority: checkInteger(priority, 'priority', -1000, 1000) }),
+    ...(at === undefined ? null : { availableAt: parseInstant(at, 'at') }),
+    ...(delay === undefined ? null : { availableAt: now + parseDuration(delay, 'delay') }),
+    ...(ttl === undefined ? null : { expiresAt: now + parseDuration(ttl, 'ttl') }),
+    ...(expiresAt === undefined
+      ? null
+      : { expiresAt: expiresAt === null ? null : parseInstant(expiresAt, 'expiresAt') }),
+    ...(input === null ? null : { input: input.text, encoding: input.encoding }),
+    ...(tags === undefined ? null : { tags: tags === null ? null : checkTags(tags) }),
+  }
+}
+
+const exclude = (areBoth: boolean, one: string, other: string): void => {
+  if (areBoth)
+    throw new HoldfastError('INVALID_OPTION', `${one} and ${other} say the same thing twice: give one of them`, {
+      field: one,
+    })
+}
+
+/** null: the task is so already. */
+export const amend = (task: TaskRecord, actor: Actor, set: ChangeSet): Change | null => {
+  mustWait(task, actor.now)
+  const changed = FIELDS.filter((field) => field in set && !isSame(field, set, task))
+  if (changed.length === 0) return null
+  const { availableAt, expiresAt, encoding } = set
+  const written: ChangeSet = {
+    ...Object.fromEntries(changed.map((field) => [field, set[field]])),
+    ...(changed.includes('input') && encoding !== task.encoding ? { encoding } : null),
+  }
+  return move(task, 'amend', 'pending', actor, written, {
+    changed,
+    ...(changed.includes('availableAt') ? { availableAt: availableAt! } : null),
+    ...(changed.includes('expiresAt') && expiresAt != null ? { expiresAt } : null),
+  })
+}
+
+/** Due at once. null: it is due already. */
+export const runNow = (task: TaskRecord, actor: Actor): Change | null => {
+  mustWait(task, actor.now)
+  return task.availableAt <= actor.now ? null : amend(task, actor, { availableAt: actor.now })
+}
+
+const mustWait = (task: TaskRecord, now: Instant): void => {
+  const { id, status } = task
+  if (hasDeparted(task))
+    throw new HoldfastError(
+      'TASK_MOVED',
+      `task ${id} was moved to ${task.tags?.[MOVED_TAG] ?? 'another store'}: change it there`,
+      { id, status },
+    )
+  if (status === 'pending' && !isExpiredAt(task, now)) return
+  const what = status === 'pending' ? 'past its expiry' : status
+  throw new HoldfastError('CANNOT_AMEND', `task ${id} is ${what}; only a task that waits can be changed`, {
+    id,
+    status,
+  })
+}
+
+const isSame = (field: (typeof FIELDS)[number], set: ChangeSet, task: TaskRecord): boolean => {
+  if (field === 'input') return set.input === task.input && set.encoding === task.encoding
+  return field === 'tags' ? JSON.stringify(set.tags) === JSON.stringify(task.tags) : set[field] === task[field]
+}

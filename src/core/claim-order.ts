@@ -1,0 +1,7 @@
+/** The order in which the tasks of a queue are claimed: higher priority, earlier availableAt, lower id. */
+import type { TaskRecord } from './task.ts'
+
+export const claimOrder = (
+  a: Pick<TaskRecord, 'priority' | 'availableAt' | 'id'>,
+  b: Pick<TaskRecord, 'priority' | 'availableAt' | 'id'>,
+): number => b.priority - a.priority || a.availableAt - b.availableAt || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)

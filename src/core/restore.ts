@@ -1,0 +1,20 @@
+/** A store that was brought back from a backup: how it is recognised, and how work goes on in it. */
+
+/**
+ * Added to the claims of every task that has not ended when a restored store is accepted. A worker that held a lease after the backup was taken
+ * was given fences that the backup does not know; no task is claimed as often as this in between.
+ */
+export const FENCE_LEAP = 1_000_000
+
+/** Which store this is, and a count that grows while it is used: a smaller one is an older state of it. */
+export interface StoreState {
+  readonly identity: string | null
+  readonly epoch: number
+}
+
+/** Why a process that has seen `before` may not go on with `found`; null: it may. */
+export const replacedBy = (before: StoreState, found: StoreState): string | null => {
+  if (found.identity !== before.identity) return 'is now another Holdfast store, or none'
+  if (found.epoch < before.epoch) return 'was replaced by an older state of itself, such as a backup'
+  return null
+}

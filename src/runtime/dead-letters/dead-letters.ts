@@ -1,0 +1,224 @@
+/** The dead letters: tasks that failed for good. There is no other place for them: they are the tasks with status failed. */
+import { type Duration, parseDuration } from '../../core/durations.ts'
+import { HoldfastError } from '../../core/errors.ts'
+import { type Fingerprint, fingerprintOf } from '../../core/fingerprint.ts'
+import { checkOptionNames } from '../../core/option-names.ts'
+import { checkInteger, type InstantInput, parseInstant } from '../../core/submission.ts'
+import type { Instant, TaskRecord } from '../../core/task.ts'
+import { Task } from '../../core/task-view.ts'
+import { newOp, type Session } from '../session.ts'
+import { type ListOptions, listTasks, type TaskPage } from '../tasks/inspect.ts'
+import type { EachResult } from '../tasks/move-each.ts'
+import type { Waiting } from '../tasks/waiting.ts'
+import { BATCH, Bulk, type BulkOptions, type BulkReport } from './bulk.ts'
+import { type Purged, purgeBatch } from './purge.ts'
+import { type Replay, replayBatch } from './replay.ts'
+import { type DeadQuery, Selection, type Which } from './selection.ts'
+
+/** Dead letters that died of the same error. */
+export interface DeadGroup extends Fingerprint {
+  readonly count: number
+  readonly firstSeenAt: Instant
+  readonly lastSeenAt: Instant
+  readonly types: readonly string[]
+  /** The one that died last. */
+  readonly sample: Task
+}
+
+export interface DeadGroups {
+  /** Largest first. */
+  readonly groups: readonly DeadGroup[]
+  readonly scanned: number
+  /** There are more dead letters than were looked at: the counts are too low. */
+  readonly capped: boolean
+}
+
+export interface ReplayOptions extends BulkOptions {
+  /** Maximum rate, in tasks per second. */
+  readonly rate?: number
+  /** Replay this many first and wait for them; unless all of them complete, the others are left alone. */
+  readonly canary?: number
+  /** How long to wait for the canaries. Default 10 minutes. */
+  readonly canaryTimeout?: Duration
+  /** Each as a new task under a new id and key; the old one is archived, linked both ways. */
+  readonly asNew?: boolean
+  /** A new expiry; without one, a replayed task does not expire. */
+  readonly ttl?: Duration
+  readonly expiresAt?: InstantInput
+}
+
+export interface ReplayReport extends BulkReport {
+  /** One for each that was tried: the task that will run, or why not. */
+  readonly results: readonly EachResult[]
+  readonly canary: { readonly replayed: number; readonly failed: readonly string[] } | null
+}
+
+export interface PurgeReport extends BulkReport {
+  readonly results: readonly Purged[]
+}
+
+export class DeadLetters {
+  readonly #session: Session
+  readonly #waiting: Waiting
+
+  constructor(session: Session, waiting: Waiting) {
+    this.#session = session
+    this.#waiting = waiting
+  }
+
+  /** `group`: a fingerprint that `groups` gave. */
+  async list(options: Omit<ListOptions, 'status'> & { readonly group?: string } = {}): Promise<TaskPage> {
+    const { group, ...query } = options
+    if (group === undefined) return listTasks(this.#session, { ...query, status: 'failed' })
+    const found: Task[] = []
+    const limit = checkInteger(query.limit ?? 100, 'limit', 1, 1_000)
+    let cursor = query.cursor
+    // The store does not know groups: pages are read until enough of this one are found.
+    for (;;) {
+      const page = await listTasks(this.#session, {
+        ...query,
+        status: 'failed',
+        limit: PAGE,
+        ...(cursor === undefined ? null : { cursor }),
+      })
+      for (const task of page.tasks) {
+        if (fingerprintOf(task.lastError).fingerprint !== group) continue
+        if (found.length === limit) return { tasks: found, cursor: found.at(-1)!.id }
+        found.push(task)
+      }
+      if (page.cursor === null) return { tasks: found, cursor: null }
+      cursor = page.cursor
+    }
+  }
+
+  /** By error: name, and message without numbers, ids and quoted text. Looks at `cap` dead letters at the most, the newest first. */
+  async groups(query: DeadQuery = {}, options: { readonly cap?: number } = {}): Promise<DeadGroups> {
+    const groups = new Map<string, Tally>()
+    const letters = new Selection(this.#session, query, options.cap, 'newest')
+    for (let batch = await letters.next(BATCH); batch.length > 0; batch = await letters.next(BATCH)) {
+      for (const letter of batch) if ('record' in letter) count(groups, letter.record)
+    }
+    return {
+      groups: [...groups.values()].map(told).sort((a, b) => b.count - a.count || b.lastSeenAt - a.lastSeenAt),
+      scanned: letters.scanned,
+      capped: letters.isCapped,
+    }
+  }
+
+  /** One, many, a group (`{ group: fingerprint }`) or all that match. Each has its own result. */
+  async replay(which: Which, options: ReplayOptions = {}): Promise<ReplayReport> {
+    checkOptionNames(options, REPLAY_OPTIONS, 'replay')
+    const { asNew = false, dryRun = false, canary } = options
+    const replay: Replay = { op: newOp(), asNew, expiresAt: expiryOf(options) }
+    const canaryTimeout = parseDuration(options.canaryTimeout ?? '10m', 'canaryTimeout')
+    const trial = canary === undefined ? 0 : checkInteger(canary, 'canary', 1, 1_000)
+    const bulk = new Bulk(this.#session, this.#select(which, options.cap), options, options.rate)
+    const results: EachResult[] = []
+    const move = async (dead: readonly TaskRecord[]): Promise<readonly EachResult[]> =>
+      replayBatch(this.#session, dead, replay)
+    if (dryRun) return { ...mustHaveGroup(which, await bulk.count()), results, canary: null }
+    let canaries: readonly string[] = []
+    while (canaries.length < trial && (await bulk.step(trial - canaries.length, move, results)))
+      canaries = results.flatMap((one) => ('task' in one ? [one.task.id] : []))
+    const failed = trial === 0 ? [] : await this.#failedOf(canaries, canaryTimeout, options.signal)
+    if (failed.length > 0) bulk.stop('canary')
+    while (await bulk.step(BATCH, move, results));
+    mustHaveGroup(which, bulk.report)
+    return { ...bulk.report, results, canary: trial === 0 ? null : { replayed: canaries.length, failed } }
+  }
+
+  /** Removes dead letters and their idempotency keys for good. */
+  async purge(which: Which, options: BulkOptions = {}): Promise<PurgeReport> {
+    checkOptionNames(options, BULK_OPTIONS, 'purge')
+    const bulk = new Bulk(this.#session, this.#select(which, options.cap), options)
+    const results: Purged[] = []
+    if (options.dryRun) return { ...mustHaveGroup(which, await bulk.count()), results }
+    while (await bulk.step(BATCH, (dead) => purgeBatch(this.#session, dead), results));
+    return { ...mustHaveGroup(which, bulk.report), results }
+  }
+
+  #select(which: Which, cap?: number): Selection {
+    return new Selection(this.#session, which, cap)
+  }
+
+  /** Those that did not complete, or not in time. */
+  async #failedOf(ids: readonly string[], timeout: number, signal?: AbortSignal): Promise<string[]> {
+    const waiting = { timeout: { milliseconds: timeout }, ...(signal === undefined ? null : { signal }) }
+    const endings = await Promise.all(
+      ids.map((id) =>
+        this.#waiting.forEnd(id, waiting).then(
+          ({ status, archivedFrom }) => (archivedFrom ?? status) === 'completed',
+          () => false,
+        ),
+      ),
+    )
+    return ids.filter((_, i) => !endings[i])
+  }
+}
+
+const BULK_OPTIONS: ReadonlySet<string> = new Set<keyof BulkOptions>(['dryRun', 'cap', 'signal', 'onProgress'])
+const REPLAY_OPTIONS: ReadonlySet<string> = new Set<string & keyof ReplayOptions>([
+  ...(BULK_OPTIONS as ReadonlySet<keyof BulkOptions>),
+  'rate',
+  'canary',
+  'canaryTimeout',
+  'asNew',
+  'ttl',
+  'expiresAt',
+])
+
+const PAGE = 1_000
+
+/** A mistyped group must not look like one that was replayed. */
+const mustHaveGroup = <R extends BulkReport>(which: Which, report: R): R => {
+  if (typeof which === 'string' || !('group' in which) || which.group === undefined) return report
+  if (report.matched > 0 || report.stopped !== null) return report
+  throw new HoldfastError('GROUP_NOT_FOUND', `no dead letter is of group ${which.group}`, { group: which.group })
+}
+
+/** A group while it is being counted. */
+interface Tally {
+  readonly print: Fingerprint
+  readonly types: Set<string>
+  count: number
+  firstSeenAt: Instant
+  lastSeenAt: Instant
+  last: TaskRecord
+}
+
+const count = (groups: Map<string, Tally>, record: TaskRecord): void => {
+  const print = fingerprintOf(record.lastError)
+  const at = record.lastError?.at ?? record.completedAt ?? record.updatedAt
+  let tally = groups.get(print.fingerprint)
+  if (tally === undefined) {
+    tally = { print, types: new Set(), count: 0, firstSeenAt: at, lastSeenAt: at, last: record }
+    groups.set(print.fingerprint, tally)
+  }
+  tally.count++
+  tally.types.add(record.type)
+  tally.firstSeenAt = Math.min(tally.firstSeenAt, at)
+  if (at < tally.lastSeenAt) return
+  tally.lastSeenAt = at
+  tally.last = record
+}
+
+const told = ({ print, types, last, ...seen }: Tally): DeadGroup => ({
+  ...print,
+  ...seen,
+  types: [...types].sort(),
+  sample: new Task(last),
+})
+
+const expiryOf = ({ ttl, expiresAt }: ReplayOptions): Replay['expiresAt'] => {
+  if (ttl !== undefined && expiresAt !== undefined) {
+    throw new HoldfastError('INVALID_OPTION', 'ttl and expiresAt say the same thing twice: give one of them', {
+      field: 'ttl',
+    })
+  }
+  if (ttl !== undefined) {
+    const length = parseDuration(ttl, 'ttl')
+    return (now) => now + length
+  }
+  const at = expiresAt === undefined ? null : parseInstant(expiresAt, 'expiresAt')
+  return () => at
+}

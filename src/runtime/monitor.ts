@@ -1,0 +1,41 @@
+/** What every store needs besides workers: schedules fire, leases of dead workers come back, expired tasks end, retention is applied. */
+import { newOp, type Session } from './session.ts'
+import type { Queues } from './tasks/queues.ts'
+import type { Retention } from './tasks/retention.ts'
+import { Sweeper } from './tasks/sweeper.ts'
+
+/** Looks after schedules: see runtime/schedules. */
+interface Schedulers {
+  start(): void
+  stop(): Promise<void>
+}
+
+export class Monitor {
+  readonly #scheduler: Schedulers
+  readonly #retention: Retention
+  readonly #sweeper: Sweeper
+  #isRunning = false
+
+  constructor(session: Session, queues: Queues, retention: Retention, scheduler: Schedulers) {
+    this.#scheduler = scheduler
+    this.#retention = retention
+    this.#sweeper = new Sweeper(session, queues, `${session.name}/monitor-${newOp()}`)
+  }
+
+  start(): this {
+    if (this.#isRunning) return this
+    this.#isRunning = true
+    this.#scheduler.start()
+    this.#retention.start()
+    this.#sweeper.start()
+    return this
+  }
+
+  async stop(): Promise<void> {
+    if (!this.#isRunning) return
+    this.#isRunning = false
+    this.#sweeper.stop()
+    this.#retention.stop()
+    await this.#scheduler.stop()
+  }
+}

@@ -1,0 +1,53 @@
+/** What an operator repairs: the traces of a clock that was far ahead, and a store that was restored from a backup. */
+import { SCHEDULE } from '../../core/document-names.ts'
+import { HoldfastError } from '../../core/errors.ts'
+import { MOST_AHEAD } from '../../core/host-clock.ts'
+import { isDeleted, type ScheduleRecord } from '../../core/schedule.ts'
+import type { Instant } from '../../core/task.ts'
+import type { ClockRepaired } from '../../store/store.ts'
+import { editDocument } from '../documents.ts'
+import { readSchedule } from '../schedules/slot-runner.ts'
+import type { Session } from '../session.ts'
+
+/** How many of each had a date in the future. */
+export interface ClockRepair extends ClockRepaired {
+  readonly schedules: number
+}
+
+/** How many tasks have not ended. A new identity stops processes that still have the store of before. */
+export const acceptRestore = async ({ store }: Session): Promise<number> => {
+  if (store.acceptRestore !== undefined) return store.acceptRestore()
+  throw new HoldfastError('INVALID_OPTION', `${store.address} cannot tell a restored store from any other`)
+}
+
+/** The store's dates, and how far schedules have come. */
+export const repairClock = async (session: Session): Promise<ClockRepair> => {
+  const { store } = session
+  if (store.repairClock === undefined)
+    throw new HoldfastError('INVALID_OPTION', `${store.address} has a clock of its own: there is nothing to repair`)
+  const repaired = await store.repairClock()
+  const now = session.clock.wall()
+  const names = (await store.documents.list(SCHEDULE)).map(({ name }) => name)
+  let schedules = 0
+  for (const name of names) {
+    let isAhead = false
+    await editDocument(session, name, (before) => {
+      const record = before === null ? null : readSchedule({ name, value: before, version: 1 })
+      isAhead = record !== null && !isDeleted(record) && record.cursor > now + MOST_AHEAD
+      return isAhead ? JSON.stringify(fromNow(record as ScheduleRecord, now)) : before
+    })
+    if (isAhead) schedules++
+  }
+  return { ...repaired, schedules }
+}
+
+/** Its slots from now on are still to come; its grid stays where it is unless that began in the future. */
+const fromNow = ({ lastEnd, ...record }: ScheduleRecord, now: Instant): ScheduleRecord => ({
+  ...record,
+  cursor: now,
+  origin: Math.min(record.origin, now),
+  firing: null,
+  createdAt: Math.min(record.createdAt, now),
+  updatedAt: now,
+  ...(lastEnd === undefined ? null : { lastEnd: { ...lastEnd, at: Math.min(lastEnd.at, now) } }),
+})

@@ -1,0 +1,55 @@
+/** Why a task is not running: the facts, gathered. What follows from them is in core/why.ts. */
+
+import { SCHEDULE } from '../../core/document-names.ts'
+import { isDeleted, type SkippedSlot } from '../../core/schedule.ts'
+import { checkId } from '../../core/submission.ts'
+import type { Instant } from '../../core/task.ts'
+import { Task } from '../../core/task-view.ts'
+import { handles, type Reason, reasonOf } from '../../core/why.ts'
+import { readSchedule } from '../schedules/slot-runner.ts'
+import type { Session } from '../session.ts'
+import { type Count, countTasks } from '../tasks/inspect.ts'
+import type { Queues } from '../tasks/queues.ts'
+import { read } from '../tasks/settle.ts'
+import { liveWorkers, type WorkerInfo } from '../worker/registration.ts'
+
+export interface Explanation extends Reason {
+  readonly task: Task
+  readonly now: Instant
+  readonly queuePaused: boolean
+  /** Counted up to 10,000. */
+  readonly queueReady: Count
+  readonly queueRunning: Count
+  /** Alive, serve its queue and handle its type. */
+  readonly workers: readonly WorkerInfo[]
+  /** The last slot of its schedule that made no task because this one had not ended; null: none. */
+  readonly skippedSlot: SkippedSlot | null
+}
+
+/** Enough to tell "a few" from "a flood", cheap on every store. */
+const CAP = 10_000
+
+export const explain = async (session: Session, queues: Queues, id: string): Promise<Explanation> => {
+  const task = new Task(await read(session, checkId(id)))
+  const { queue, type } = task
+  const [{ at: now }, paused, live, queueReady, queueRunning, skippedSlot] = await Promise.all([
+    session.store.now(),
+    queues.refresh(),
+    liveWorkers(session),
+    countTasks(session, { queue, status: 'ready' }, { cap: CAP, maxScanned: CAP * 5 }),
+    countTasks(session, { queue, status: 'running' }, { cap: CAP }),
+    skippedFor(session, task),
+  ])
+  const queuePaused = paused.has(queue)
+  const workers = live.filter((worker) => handles(worker, type) && worker.queues.includes(queue))
+  const pausedUntil = queues.pausedUntil(queue)
+  const reason = reasonOf(task, { now, queuePaused, pausedUntil, workers: live })
+  return { ...reason, task, now, queuePaused, queueReady, queueRunning, workers, skippedSlot }
+}
+
+const skippedFor = async ({ store }: Session, { id, scheduleId }: Task): Promise<SkippedSlot | null> => {
+  const document = scheduleId === null ? null : await store.documents.get(SCHEDULE + scheduleId)
+  const kept = document === null ? null : readSchedule(document)
+  const skipped = kept === null || isDeleted(kept) ? null : kept.lastSkipped
+  return skipped?.taskId === id ? skipped : null
+}

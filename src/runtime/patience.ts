@@ -1,0 +1,43 @@
+/** Repeating a call that may be repeated as it is, while contact with the store is lost. */
+import { type HoldfastError, isContactLost, isUnconnected } from '../core/errors.ts'
+import { pause } from './clock.ts'
+import type { Session } from './session.ts'
+
+const FIRST_WAIT = 20
+const LONGEST_WAIT = 1_000
+const TRIES = 5
+/** A store that does not answer has used up its own deadline by then: it is not asked five times over. */
+const PATIENCE = 10_000
+
+export interface Patience {
+  /** How long to try while connections are refused: nothing is done meanwhile, and a server that restarts takes some seconds. Default: a few tries. */
+  readonly whileRefused?: number
+  /** Default 5. */
+  readonly tries?: number
+}
+
+/** Tries a few times; then the error is the caller's. */
+export const withPatience = async <T>(
+  session: Session,
+  call: () => Promise<T>,
+  { whileRefused = 0, tries: most = TRIES }: Patience = {},
+): Promise<T> => {
+  const begun = session.clock.mono()
+  for (let tries = 0; ; tries++) {
+    try {
+      return await call()
+    } catch (error) {
+      const took = session.clock.mono() - begun
+      const isOver = isRefused(error) && took < whileRefused ? false : tries >= most - 1 || took > PATIENCE
+      if (!isContactLost(error) || isOver) throw error
+      await pause(session.clock, waitBefore(tries, session))
+    }
+  }
+}
+
+const isRefused = (error: unknown): boolean =>
+  isUnconnected(error) && (error as HoldfastError).details['reason'] === 'refused'
+
+/** How long to wait before the next try. */
+export const waitBefore = (tries: number, { random }: Session): number =>
+  random() * Math.min(FIRST_WAIT * 2 ** tries, LONGEST_WAIT)

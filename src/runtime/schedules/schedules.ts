@@ -1,0 +1,346 @@
+/** Recurring work, as an application handles it: each call reads the schedule's document, changes it, and writes it unless another process was first. */
+import { SCHEDULE } from '../../core/document-names.ts'
+import { HoldfastError, isHoldfastError } from '../../core/errors.ts'
+import { checkOptionNames } from '../../core/option-names.ts'
+import { canonicalJson, encodePayload } from '../../core/payload.ts'
+import { slotsAfter } from '../../core/recurrence.ts'
+import {
+  checkScheduleId,
+  checkTaskOptions,
+  DEFAULT_POLICY,
+  type DeletedSchedule,
+  type ExactTiming,
+  isDeleted,
+  parsePolicy,
+  parseTiming,
+  recurrenceOf,
+  Schedule,
+  type ScheduledTaskOptions,
+  type SchedulePolicy,
+  type ScheduleRecord,
+  type ScheduleTiming,
+} from '../../core/schedule.ts'
+import { checkInteger } from '../../core/submission.ts'
+import type { Instant } from '../../core/task.ts'
+import type { Task } from '../../core/task-view.ts'
+import type { Document } from '../../store/store.ts'
+import {
+  asDefinition,
+  checkSchema,
+  type InputFor,
+  type TaskDefinition,
+  type TypeOrDefinition,
+  withDefaults,
+} from '../definition.ts'
+import { editDocument } from '../documents.ts'
+import { newId } from '../ids.ts'
+import { withPatience } from '../patience.ts'
+import { newOp, type Session } from '../session.ts'
+import type { Submitter } from '../submit/submitter.ts'
+import type { Scheduler } from './scheduler.ts'
+import { noSchedule, readSchedule, SlotRunner } from './slot-runner.ts'
+
+export type ScheduleOptions<T extends TypeOrDefinition = TypeOrDefinition> = ExactTiming & SchedulePlan<T>
+
+interface SchedulePlan<T extends TypeOrDefinition> extends SchedulePolicy {
+  /** A name of your own, 1 to 128 characters. */
+  readonly id: string
+  readonly type: T
+  readonly input: InputFor<T>
+  /** Made, but not to fire until it is resumed. */
+  readonly paused?: boolean
+}
+
+/** What is left out stays as it is. Any of cron, every, mode, timezone makes the timing new. */
+export interface ScheduleChanges extends ScheduleTiming, SchedulePolicy {
+  readonly type?: string | TaskDefinition
+  readonly input?: unknown
+}
+
+const KNOWN: ReadonlySet<string> = new Set<keyof ScheduleOptions | keyof ScheduleTiming>([
+  'id',
+  'type',
+  'input',
+  'cron',
+  'every',
+  'mode',
+  'timezone',
+  'overlap',
+  'catchUp',
+  'options',
+  'paused',
+])
+const FIXED: ReadonlySet<string> = new Set<keyof ScheduleOptions>(['id', 'paused'])
+const CHANGEABLE: ReadonlySet<string> = new Set([...KNOWN].filter((name) => !FIXED.has(name)))
+
+export class Schedules {
+  readonly #session: Session
+  readonly #scheduler: Scheduler
+  readonly #runner: SlotRunner
+
+  constructor(session: Session, submitter: Submitter, scheduler: Scheduler) {
+    this.#session = session
+    this.#scheduler = scheduler
+    this.#runner = new SlotRunner(session, submitter, newOp())
+  }
+
+  /** Fires for the first time at its first slot after now. ALREADY_EXISTS when there is one of this id. */
+  async create<const T extends TypeOrDefinition>(options: ScheduleOptions<T>): Promise<Schedule> {
+    checkOptionNames(options, KNOWN, 'schedules.create')
+    const id = checkScheduleId(options.id)
+    const timing = parseTiming(options)
+    const policy = parsePolicy(options, DEFAULT_POLICY)
+    const work = await this.#work(options.type, options.input, options.options ?? {})
+    const now = this.#session.time.now()
+    const record: ScheduleRecord = {
+      id,
+      incarnation: newId(),
+      ...work,
+      ...timing,
+      ...policy,
+      paused: checkFlag(options.paused ?? false, 'paused'),
+      origin: now,
+      cursor: now,
+      firing: null,
+      lastTaskId: null,
+      lastSkipped: null,
+      createdAt: now,
+      updatedAt: now,
+    }
+    await editDocument(this.#session, SCHEDULE + id, (text) => {
+      const kept = text === null ? null : (JSON.parse(text) as ScheduleRecord | DeletedSchedule)
+      if (kept === null || isDeleted(kept)) return JSON.stringify(record)
+      // Ours, and the reply was lost.
+      if (kept.incarnation === record.incarnation) return text
+      throw new HoldfastError('ALREADY_EXISTS', `a schedule '${id}' exists already: update it, or delete it first`, {
+        id,
+      })
+    })
+    return this.#changed(record)
+  }
+
+  /**
+   * For start-up code: makes the schedule, or changes it to what is said here. A plan that is the same keeps its grid, so
+   * that a daily job of a service that is deployed daily fires. `paused` counts only when it is made.
+   */
+  async ensure<const T extends TypeOrDefinition>(options: ScheduleOptions<T>): Promise<Schedule> {
+    const { id, paused: _, ...changes } = options
+    for (;;) {
+      try {
+        return await this.create(options)
+      } catch (error) {
+        if (!isHoldfastError(error, 'ALREADY_EXISTS')) throw error
+      }
+      try {
+        return await this.update(id, { ...DEFAULT_POLICY, ...timingDefaults(changes), options: {}, ...changes })
+      } catch (error) {
+        // Deleted in between: create it again.
+        if (!isHoldfastError(error, 'SCHEDULE_NOT_FOUND')) throw error
+      }
+    }
+  }
+
+  /** What is due by the old plan still fires by the old plan; from now on the new one holds. */
+  update(id: string, changes: ScheduleChanges): Promise<Schedule> {
+    const incarnation = newId()
+    const change = async (record: ScheduleRecord, now: Instant): Promise<ScheduleRecord> => {
+      checkOptionNames(changes, CHANGEABLE, 'schedules.update')
+      const work = await this.#work(
+        changes.type ?? record.type,
+        'input' in changes ? changes.input : new Schedule(record, null).input,
+        changes.options ?? record.options,
+      )
+      // A plan that says the same keeps its grid: start-up code may update on every start.
+      const wanted = newTiming(record, changes)
+      const timing = wanted !== null && isSameTiming(wanted, record) ? null : wanted
+      const policy = parsePolicy(changes, record)
+      if (timing === null && isSameWork(work, record) && isSamePolicy(policy, record)) return record
+      return {
+        ...record,
+        ...work,
+        ...policy,
+        // Only a new plan restarts the slots: an edited input must not move them.
+        ...(timing === null ? null : { ...timing, origin: now, cursor: now }),
+        incarnation,
+        updatedAt: now,
+      }
+    }
+    return this.#edit(id, change, (record) => record.incarnation === incarnation)
+  }
+
+  /** By id. */
+  async list(): Promise<Schedule[]> {
+    const documents = await withPatience(this.#session, () => this.#session.store.documents.list(SCHEDULE))
+    const records = documents.map(readSchedule).filter((kept): kept is ScheduleRecord => !isDeleted(kept))
+    return Promise.all(records.map((record) => this.#shown(record)))
+  }
+
+  /** SCHEDULE_NOT_FOUND when there is none. */
+  async get(id: string): Promise<Schedule> {
+    return this.#shown((await this.#mustRead(id)).record)
+  }
+
+  /** Another name for `get`: the one of the command line. */
+  show(id: string): Promise<Schedule> {
+    return this.get(id)
+  }
+
+  /** The next slots, also of a paused schedule. Those of a fixed delay as if its runs took no time. */
+  async next(id: string, count = 1): Promise<Instant[]> {
+    const most = checkInteger(count, 'count', 1, 1_000)
+    const { record } = await this.#mustRead(id)
+    const now = this.#session.time.now()
+    const end = (await this.#runner.lastEnd(record)) ?? now
+    return slotsAfter(recurrenceOf(record, end), Math.max(record.cursor, now), most)
+  }
+
+  /** Slots that come while it is paused are not made up for. A paused one: success. */
+  pause(id: string): Promise<Schedule> {
+    return this.#edit(
+      id,
+      (record, now) => ({ ...record, paused: true, updatedAt: now }),
+      ({ paused }) => paused,
+    )
+  }
+
+  resume(id: string): Promise<Schedule> {
+    return this.#edit(
+      id,
+      (record, now) => ({ ...record, paused: false, cursor: Math.max(record.cursor, now), updatedAt: now }),
+      ({ paused }) => !paused,
+    )
+  }
+
+  /** Makes one task now, paused or not, whatever the overlap. It counts as the last task that the schedule made. */
+  async trigger(id: string): Promise<Task> {
+    const { record } = await this.#mustRead(id)
+    mustBeHere(record)
+    const [task] = await this.#runner.submit(record, [`schedule:${id}:${record.incarnation}:trigger:${newId()}`])
+    try {
+      await this.#edit(
+        id,
+        (before) => ({ ...before, lastTaskId: task!.id }),
+        ({ lastTaskId }) => lastTaskId === task!.id,
+      )
+    } catch (error) {
+      // The task is made: an error would have the caller trigger again.
+      this.#session.logger.warn(
+        `schedule '${id}' does not know that it was triggered: ${error instanceof Error ? error.message : String(error)}`,
+      )
+    }
+    return task!
+  }
+
+  /** Tasks that it made stay. */
+  async delete(id: string): Promise<void> {
+    let isFound = false
+    await this.#runner.change(checkScheduleId(id), (_, now) => {
+      isFound = true
+      return { deletedAt: now }
+    })
+    if (!isFound) throw noSchedule(id)
+    this.#scheduler.nudge()
+  }
+
+  async #edit(
+    id: string,
+    change: (record: ScheduleRecord, now: Instant) => ScheduleRecord | Promise<ScheduleRecord>,
+    isDone: (record: ScheduleRecord) => boolean,
+  ): Promise<Schedule> {
+    const after = await this.#runner.change(checkScheduleId(id), (record, now) => {
+      mustBeHere(record)
+      return isDone(record) ? null : change(record, now)
+    })
+    if (after === null) throw noSchedule(id)
+    return this.#changed(after)
+  }
+
+  async #mustRead(id: string): Promise<{ document: Document; record: ScheduleRecord }> {
+    const document = await this.#read(checkScheduleId(id))
+    const kept: ScheduleRecord | DeletedSchedule | null = document === null ? null : readSchedule(document)
+    if (document === null || kept === null || isDeleted(kept)) throw noSchedule(id)
+    return { document, record: kept }
+  }
+
+  #read(id: string): Promise<Document | null> {
+    return withPatience(this.#session, () => this.#session.store.documents.get(SCHEDULE + id))
+  }
+
+  /** Type, input and options as every task will get them, checked as submit would check them. */
+  async #work(type: string | TaskDefinition, input: unknown, options: ScheduledTaskOptions) {
+    const definition = asDefinition(type)
+    await checkSchema(definition.input, input, 'input', 'INVALID_TASK')
+    const payload = encodePayload(input, 'input', this.#session.maxPayload)
+    const { idempotencyTtl: _, onMismatch: __, ...defaults } = definition.options
+    const merged = withDefaults({ ...definition, options: defaults }, options)
+    return {
+      type: definition.type,
+      input: payload.text,
+      encoding: payload.encoding,
+      options: checkTaskOptions(definition.type, payload, merged),
+    }
+  }
+
+  async #changed(record: ScheduleRecord): Promise<Schedule> {
+    this.#scheduler.nudge()
+    return this.#shown(record)
+  }
+
+  async #shown(record: ScheduleRecord): Promise<Schedule> {
+    return new Schedule(record, await this.#runner.nextOf(record, this.#session.time.now()))
+  }
+}
+
+const newTiming = (record: ScheduleRecord, changes: ScheduleChanges) => {
+  const { cron, every, mode, timezone } = changes
+  if (cron === undefined && every === undefined && mode === undefined && timezone === undefined) return null
+  if (cron !== undefined || (every === undefined && record.cron !== null)) {
+    const kept = timezone ?? record.timezone
+    return parseTiming({
+      cron: cron ?? record.cron!,
+      ...(kept === null ? null : { timezone: kept }),
+      ...(every === undefined ? null : { every }),
+      ...(mode === undefined ? null : { mode }),
+    })
+  }
+  const kept = mode ?? record.mode
+  return parseTiming({
+    every: every ?? { milliseconds: record.every! },
+    ...(kept === null ? null : { mode: kept }),
+    ...(timezone === undefined ? null : { timezone }),
+  })
+}
+
+const checkFlag = (value: boolean, field: string): boolean => {
+  if (typeof value === 'boolean') return value
+  throw new HoldfastError('INVALID_OPTION', `${field} must be true or false`, { field })
+}
+
+/** What is left out means its default, not what was there before. */
+const timingDefaults = ({ cron }: ScheduleTiming): ScheduleTiming =>
+  cron === undefined ? { mode: 'fixed-rate' } : { timezone: 'UTC' }
+
+type Timing = Pick<ScheduleRecord, 'cron' | 'timezone' | 'every' | 'mode'>
+type Work = Pick<ScheduleRecord, 'type' | 'input' | 'encoding' | 'options'>
+type Policy = Pick<ScheduleRecord, 'overlap' | 'catchUp'>
+
+const isSameTiming = (a: Timing, b: Timing): boolean =>
+  a.cron === b.cron && a.timezone === b.timezone && a.every === b.every && a.mode === b.mode
+
+/** Whatever the order of the keys. */
+const isSameWork = (a: Work, b: Work): boolean =>
+  a.type === b.type &&
+  a.encoding === b.encoding &&
+  isSameInput(a, b) &&
+  canonicalJson(a.options) === canonicalJson(b.options)
+
+const isSameInput = ({ input, encoding }: Work, other: Work): boolean =>
+  input === other.input ||
+  (encoding === 'json' && canonicalJson(JSON.parse(input)) === canonicalJson(JSON.parse(other.input)))
+
+const isSamePolicy = (a: Policy, b: Policy): boolean => a.overlap === b.overlap && a.catchUp === b.catchUp
+
+const mustBeHere = ({ id, moved }: ScheduleRecord): void => {
+  if (moved !== undefined)
+    throw new HoldfastError('SCHEDULE_MOVED', `schedule '${id}' was moved to ${moved.to}`, { id })
+}

@@ -1,0 +1,39 @@
+/** Many tasks in one call, of one or of several types. */
+import { HoldfastError } from '../../core/errors.ts'
+import { mergeOptions } from '../../core/merge-options.ts'
+import { DEFAULTS, type SubmitOptions } from '../../core/submission.ts'
+import { asDefinition, type InputFor, type TypeOrDefinition, withDefaults } from '../definition.ts'
+import type { Session } from '../session.ts'
+import type { Tagging } from '../tracing.ts'
+import type { SubmitResult, Submitter } from './submitter.ts'
+
+export interface SubmitManyItem<T extends TypeOrDefinition = TypeOrDefinition> extends SubmitOptions {
+  readonly type: T
+  readonly input: InputFor<T>
+}
+
+/** Each item has its own result, in order. `shared` options apply to all that do not say it themselves. */
+export const submitEach = async (
+  { tracing }: Session,
+  submitter: Submitter,
+  items: readonly SubmitManyItem[],
+  shared: SubmitOptions,
+): Promise<SubmitResult[]> => {
+  const { id, idempotencyKey } = shared
+  if (id !== undefined || idempotencyKey !== undefined) {
+    throw new HoldfastError(
+      'INVALID_OPTION',
+      `${id !== undefined ? 'id' : 'idempotencyKey'} belongs to one task: give it on the item`,
+      { field: 'shared' },
+    )
+  }
+  const put = (tagged: Tagging): Promise<SubmitResult[]> =>
+    submitter.many(
+      items.map(({ type, input, ...own }) => {
+        const definition = asDefinition(type)
+        return { definition, input, options: tagged(withDefaults(definition, mergeOptions(shared, own))) }
+      }),
+    )
+  if (tracing === null) return put((options) => options)
+  return tracing.submit({ type: `${items.length} tasks`, queue: shared.queue ?? DEFAULTS.queue }, put)
+}

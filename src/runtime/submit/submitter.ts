@@ -1,0 +1,308 @@
+/** From a caller's words to a stored task: check, build, insert, and recognise our own earlier write. */
+import { createHash } from 'node:crypto'
+import {
+  asHoldfastError,
+  HoldfastError,
+  isContactLost,
+  isHoldfastError,
+  isOfTheStore,
+  isUnconnected,
+} from '../../core/errors.ts'
+import { keySubject } from '../../core/idempotency.ts'
+import { encodePayload, type Payload } from '../../core/payload.ts'
+import { newSubmission, type SubmitFacts, type SubmitOptions } from '../../core/submission.ts'
+import type { Instant, TaskRecord } from '../../core/task.ts'
+import { Task } from '../../core/task-view.ts'
+import type { Inserted, Insertion } from '../../store/store.ts'
+import { checkSchema, type TaskDefinition, withDefaults } from '../definition.ts'
+import { newId } from '../ids.ts'
+import { withPatience } from '../patience.ts'
+import { newOp, type Session } from '../session.ts'
+import type { Queues } from '../tasks/queues.ts'
+import { Batch } from './batch.ts'
+
+/** What is about to be inserted, with what decides about a clash. */
+interface Prepared {
+  insertion: Insertion
+  readonly onMismatch: 'error' | 'existing'
+  /** The same task, submitted at another instant: what was counted from now is counted from there. */
+  stamped(now: Instant): Insertion
+}
+
+/** What tasks that are submitted together have in common. */
+interface Call {
+  readonly op: string
+  readonly now: Instant
+}
+
+export type SubmitResult<Input = unknown, Output = unknown> =
+  | { readonly ok: true; readonly task: Task<Input, Output> }
+  | { readonly ok: false; readonly error: HoldfastError }
+
+export interface SubmitItem {
+  readonly definition: TaskDefinition
+  readonly input: unknown
+  readonly options: SubmitOptions
+  /** Set where Holdfast itself submits. A task found under such a key is the same work. */
+  readonly reserved?: SubmitFacts['reserved']
+}
+
+/** Tasks in one insert: enough to share a transaction, few enough to leave the store free for others. */
+const CHUNK = 650
+/** Fewer, so that the store has something to do while the next ones are made ready. */
+const FIRST_CHUNK = 350
+const CHUNKS_IN_FLIGHT = 4
+/** Single submits that share a batch. */
+const MOST_TOGETHER = 1_000
+/** While connections are refused: a server that is restarted is back by then. */
+const PATIENCE = 10_000
+/** How many submits with an unclear outcome are remembered. */
+const MOST_UNCLEAR = 10_000
+
+export class Submitter {
+  readonly #session: Session
+  readonly #queues: Queues
+  readonly #batch: Batch<Prepared, Inserted>
+  /** By id: the op of a submit that may have been stored although its caller was told otherwise. */
+  readonly #unclear: Map<string, string>
+
+  constructor(session: Session, queues: Queues, unclear = new Map<string, string>()) {
+    this.#session = session
+    this.#queues = queues
+    this.#unclear = unclear
+    this.#batch = new Batch((prepared) => this.#insert(prepared), MOST_TOGETHER)
+  }
+
+  /** For calls of another session of the same client. What is unclear is known to both. */
+  beside(session: Session): Submitter {
+    return new Submitter(session, this.#queues, this.#unclear)
+  }
+
+  async one(item: SubmitItem): Promise<Task> {
+    const ready = this.#prepare(item, this.#newCall())
+    const prepared = ready instanceof Promise ? await ready : ready
+    const [inserted] = await Promise.all([this.#batch.add(prepared), this.#queues.know(prepared.insertion.task.queue)])
+    return this.#conclude(prepared, inserted)
+  }
+
+  /** Inside the caller's transaction: everything up to the write happens before this returns its promise. */
+  inTransaction(item: SubmitItem, tx: unknown): Promise<Task> {
+    try {
+      const prepared = this.#prepare(item, this.#newCall())
+      if (prepared instanceof Promise) {
+        prepared.catch(() => {})
+        throw new HoldfastError(
+          'INVALID_OPTION',
+          'tx cannot be used with a schema that validates asynchronously: the transaction would be over',
+          { field: 'tx' },
+        )
+      }
+      if (!this.#session.store.capabilities.has('transactions')) {
+        throw new HoldfastError(
+          'INVALID_OPTION',
+          `tx is not possible on ${this.#session.store.address}: this store has no transactions to join`,
+          { field: 'tx' },
+        )
+      }
+      const { store, time } = this.#session
+      const inserting = store
+        .insert([prepared.insertion], { tx, now: null, expected: time.now() })
+        .catch(async (error: unknown) => {
+          await this.#stampAgain([prepared], error)
+          return store.insert([prepared.insertion], { tx, now: null })
+        })
+      // The caller's transaction may hold the lock that this needs, so it is not awaited.
+      this.#queues.know(prepared.insertion.task.queue).catch(() => {})
+      return inserting.then(([inserted]) => this.#conclude(prepared, inserted!))
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  /** Each item has its own result; a bad one does not stop the others. */
+  async many(items: readonly SubmitItem[]): Promise<SubmitResult[]> {
+    const results: SubmitResult[] = new Array(items.length)
+    const op = newOp()
+    let next = 0
+    const lane = async (): Promise<void> => {
+      while (next < items.length) {
+        const start = next
+        next += start === 0 ? FIRST_CHUNK : CHUNK
+        await this.#chunk(items.slice(start, next), start, op, results)
+      }
+    }
+    await Promise.all(Array.from({ length: CHUNKS_IN_FLIGHT }, lane))
+    return results
+  }
+
+  async #chunk(items: readonly SubmitItem[], start: number, op: string, results: SubmitResult[]): Promise<void> {
+    const good: { readonly at: number; readonly prepared: Prepared }[] = []
+    // One instant for all of a chunk: what is alike can be written as one.
+    const call = { op, now: this.#session.time.now() }
+    for (const [i, item] of items.entries()) {
+      try {
+        const ready = this.#prepare(item, call)
+        good.push({ at: start + i, prepared: ready instanceof Promise ? await ready : ready })
+      } catch (error) {
+        results[start + i] = { ok: false, error: asHoldfastError(error) }
+      }
+    }
+    if (good.length > 0) await this.#insertChunk(good, results)
+  }
+
+  async #insertChunk(
+    good: readonly { readonly at: number; readonly prepared: Prepared }[],
+    results: SubmitResult[],
+  ): Promise<void> {
+    try {
+      const queues = new Set(good.map(({ prepared }) => prepared.insertion.task.queue))
+      const [inserted] = await Promise.all([
+        this.#insert(good.map(({ prepared }) => prepared)),
+        ...[...queues].map((queue) => this.#queues.know(queue)),
+      ])
+      for (const [i, { at, prepared }] of good.entries()) results[at] = this.#result(prepared, inserted[i]!)
+    } catch (error) {
+      // The store said no, and nothing was written: perhaps only one of them was too much for it.
+      if (good.length > 1 && !isOfTheStore(error)) for (const one of good) await this.#insertChunk([one], results)
+      else for (const { at } of good) results[at] = { ok: false, error: asHoldfastError(error) }
+    }
+  }
+
+  #result(prepared: Prepared, inserted: Inserted): SubmitResult {
+    try {
+      return { ok: true, task: this.#conclude(prepared, inserted) }
+    } catch (error) {
+      return { ok: false, error: asHoldfastError(error) }
+    }
+  }
+
+  /** The record is ready at once unless the schema takes its time. */
+  #prepare(item: SubmitItem, call: Call): Prepared | Promise<Prepared> {
+    const checked = checkSchema(item.definition.input, item.input, 'input', 'INVALID_TASK')
+    return checked instanceof Promise ? checked.then(() => this.#build(item, call)) : this.#build(item, call)
+  }
+
+  #newCall(): Call {
+    return { op: newOp(), now: this.#session.time.now() }
+  }
+
+  #build({ definition, input, options: given, reserved }: SubmitItem, { op, now }: Call): Prepared {
+    const { name, maxPayload, defaults } = this.#session
+    const options = withDefaults({ options: defaults }, given)
+    const payload = encodePayload(input, 'input', maxPayload)
+    const facts = { id: newId(), op, by: name, ...(reserved === undefined ? null : { reserved }) }
+    const stamped = (at: Instant): Insertion => {
+      const { task, key } = newSubmission(definition.type, payload, options, { ...facts, now: at })
+      return key === null || task.idempotencyKey === null
+        ? { task }
+        : { task, key: { key: task.idempotencyKey, taskId: task.id, hash: hashOf(task.type, payload), ...key } }
+    }
+    const onMismatch = options.onMismatch ?? (reserved === undefined ? 'error' : 'existing')
+    return { insertion: stamped(now), onMismatch, stamped }
+  }
+
+  /** The store's clock is elsewhere, and nothing was written. Any other error is thrown. */
+  async #stampAgain(some: readonly Prepared[], error: unknown): Promise<void> {
+    if (!isHoldfastError(error, 'STORE_CONFLICT') || error.details['expected'] === undefined) throw error
+    const { time } = this.#session
+    await time.anchor()
+    const now = time.now()
+    for (const one of some) one.insertion = one.stamped(now)
+  }
+
+  /** With stamps of an estimate that is young enough, and checked by the store where it can. */
+  async #insertInTime(some: readonly Prepared[]): Promise<readonly Inserted[]> {
+    const { store, time } = this.#session
+    if (time.isOld) {
+      await time.freshen()
+      const now = time.now()
+      for (const one of some) one.insertion = one.stamped(now)
+    }
+    try {
+      return await store.insert(insertionsOf(some), { now: null, expected: time.now() })
+    } catch (error) {
+      await this.#stampAgain(some, error)
+      // Not checked again: where the way takes seconds, every estimate is that far off.
+      return store.insert(insertionsOf(some), { now: null })
+    }
+  }
+
+  async #insert(some: readonly Prepared[]): Promise<readonly Inserted[]> {
+    // One try of several that may have arrived is enough for doubt.
+    let isUnclear = false
+    const insert = async (): Promise<readonly Inserted[]> => {
+      try {
+        return await this.#insertInTime(some)
+      } catch (error) {
+        isUnclear ||= !isUnconnected(error)
+        throw error
+      }
+    }
+    try {
+      return await withPatience(this.#session, insert, { whileRefused: PATIENCE })
+    } catch (error) {
+      if (!isContactLost(error)) throw error
+      const { code, message, details } = error as HoldfastError
+      const ids = insertionsOf(some).map(({ task }) => task.id)
+      if (!isUnclear) throw new HoldfastError(code, `${message}. Nothing was stored`, { ...details, ids }, error)
+      for (const { task } of insertionsOf(some)) this.#remember(task)
+      throw new HoldfastError(
+        code,
+        `${message}. The task may or may not have been stored: submit again with the same id or idempotency key`,
+        { ids },
+        error,
+      )
+    }
+  }
+
+  #remember({ id, history }: TaskRecord): void {
+    this.#unclear.set(id, history[0]!.op)
+    for (const oldest of this.#unclear.keys()) {
+      if (this.#unclear.size <= MOST_UNCLEAR) break
+      this.#unclear.delete(oldest)
+    }
+  }
+
+  /** What stands there was written by an earlier call of this client, which was told that this is unclear: the caller repeats it. */
+  #isRepeat(task: TaskRecord, found: TaskRecord): boolean {
+    const op = this.#unclear.get(task.id)
+    if (op === undefined || found.history[0]?.op !== op) return false
+    return found.type === task.type && found.input === task.input && found.encoding === task.encoding
+  }
+
+  #conclude({ insertion: { task, key }, onMismatch }: Prepared, inserted: Inserted): Task {
+    if (inserted.outcome === 'clash' && this.#isRepeat(task, inserted.task)) {
+      this.#unclear.delete(task.id)
+      this.#session.events.submitted(inserted.task)
+      return new Task(inserted.task)
+    }
+    if (inserted.outcome === 'created' || isOwnWrite(task, inserted)) {
+      this.#session.events.submitted(task)
+      return new Task(task)
+    }
+    if (inserted.outcome === 'clash')
+      throw new HoldfastError('ALREADY_EXISTS', `a task with id ${task.id} exists already`, { id: task.id })
+    if (inserted.key.hash !== key?.hash && onMismatch === 'error') {
+      throw new HoldfastError(
+        'IDEMPOTENCY_CONFLICT',
+        `idempotencyKey '${inserted.key.key}' belongs to task ${inserted.key.taskId} with another type or input`,
+        { key: inserted.key.key, id: inserted.key.taskId },
+      )
+    }
+    return new Task(inserted.task ?? removedTask(task, inserted.key.taskId), true)
+  }
+}
+
+const insertionsOf = (some: readonly Prepared[]): Insertion[] => some.map(({ insertion }) => insertion)
+
+/** The reply to an earlier try was lost: what stands there is what we wrote. */
+const isOwnWrite = (task: TaskRecord, inserted: Inserted): boolean => {
+  const found = inserted.outcome === 'created' ? null : inserted.task
+  return found?.id === task.id && found.history[0]?.op === task.history[0]?.op
+}
+
+/** A task that prune took away while its key lives on: known to have ended, and not to be seen any more. */
+const removedTask = (task: TaskRecord, id: string): TaskRecord => ({ ...task, id, status: 'archived', history: [] })
+
+export const hashOf = (type: string, input: Payload): string =>
+  createHash('sha256').update(keySubject(type, input)).digest('base64url')

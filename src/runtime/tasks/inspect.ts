@@ -1,0 +1,150 @@
+/** Questions about many tasks: lists, counts, statistics. */
+import { HoldfastError } from '../../core/errors.ts'
+import { isLastPage } from '../../core/page-weight.ts'
+import { checkId, checkInteger, checkName, type InstantInput, parseInstant } from '../../core/submission.ts'
+import type { Instant } from '../../core/task.ts'
+import { Task } from '../../core/task-view.ts'
+import { parseView, viewFilter } from '../../core/views.ts'
+import { countQueues } from '../../store/queue-counts.ts'
+import type { Query, QueueCounts } from '../../store/store.ts'
+import type { Session } from '../session.ts'
+import type { Queues } from './queues.ts'
+
+export interface TaskQuery {
+  /** A status or a view, or several: 'failed', 'ready', 'scheduled', 'retrying', 'dead', … Archived tasks are left out unless asked for. */
+  readonly status?: string | readonly string[]
+  readonly queue?: string
+  readonly type?: string
+  readonly tag?: { readonly name: string; readonly value: string }
+  readonly workerId?: string
+  readonly createdAfter?: InstantInput
+  readonly createdBefore?: InstantInput
+  readonly completedBefore?: InstantInput
+}
+
+export interface ListOptions extends TaskQuery {
+  /** Default 'newest'. */
+  readonly order?: 'newest' | 'oldest'
+  /** Default 100, at most 1,000. A page of large payloads ends sooner: at about 8 MiB. */
+  readonly limit?: number
+  /** The `cursor` of the page before. */
+  readonly cursor?: string
+  /**
+   * With order 'newest': scan at most about this many tasks. A page may then be short, or empty, and still have a cursor.
+   * Default: scan until the page is full, which is all tasks when few match.
+   */
+  readonly maxScanned?: number
+}
+
+export interface TaskPage {
+  readonly tasks: readonly Task[]
+  /** Hand it back for the next page; null: this was the last. */
+  readonly cursor: string | null
+}
+
+/** Exact up to the cap, and larger than the cap where the store knows the number at no cost. */
+export interface Count {
+  readonly count: number
+  /** There are more tasks, or, with `maxScanned`, there may be. */
+  readonly capped: boolean
+}
+
+/** How many tasks a queue has. Scheduled ones are counted without those that are retrying. */
+export interface QueueStats extends QueueCounts {
+  readonly queue: string
+  readonly paused: boolean
+  /** When the pause ends by itself; null: it must be resumed, or the queue is not paused. */
+  readonly pausedUntil: Instant | null
+}
+
+const NOT_ARCHIVED = ['pending', 'running', 'completed', 'failed', 'cancelled', 'expired'] as const
+const DEFAULT_CAP = 100_000
+
+export const toQuery = (query: TaskQuery): Query => {
+  const names =
+    query.status === undefined ? NOT_ARCHIVED : typeof query.status === 'string' ? [query.status] : query.status
+  if (names.length === 0)
+    throw new HoldfastError('INVALID_OPTION', 'status is an empty list: leave it out, or name at least one', {
+      field: 'status',
+    })
+  return {
+    views: names.map((name) => viewFilter(parseView(name))),
+    ...(query.queue === undefined ? null : { queue: checkName(query.queue, 'queue') }),
+    ...(query.type === undefined ? null : { type: checkName(query.type, 'type') }),
+    ...(query.tag === undefined ? null : { tag: query.tag }),
+    ...(query.workerId === undefined ? null : { workerId: query.workerId }),
+    ...(query.createdAfter === undefined ? null : { createdAfter: parseInstant(query.createdAfter, 'createdAfter') }),
+    ...(query.createdBefore === undefined
+      ? null
+      : { createdBefore: parseInstant(query.createdBefore, 'createdBefore') }),
+    ...(query.completedBefore === undefined
+      ? null
+      : { completedBefore: parseInstant(query.completedBefore, 'completedBefore') }),
+  }
+}
+
+export const listTasks = async ({ store }: Session, options: ListOptions): Promise<TaskPage> => {
+  const { order = 'newest', cursor, maxScanned } = options
+  if (order !== 'newest' && order !== 'oldest')
+    throw new HoldfastError('INVALID_OPTION', "order must be 'newest' or 'oldest'", { field: 'order' })
+  const limit = checkInteger(options.limit ?? 100, 'limit', 1, 1_000)
+  // One more than asked for tells whether there is a next page.
+  const { tasks: records, stoppedAt } = await store.list(toQuery(options), {
+    order,
+    limit: limit + 1,
+    now: null,
+    ...(cursor === undefined ? null : { after: checkCursor(cursor) }),
+    ...(maxScanned === undefined ? null : { maxScanned: checkMaxScanned(maxScanned) }),
+  })
+  const tasks = records.slice(0, limit).map((record) => new Task(record))
+  return { tasks, cursor: isLastPage(records, limit + 1) ? stoppedAt : tasks.at(-1)!.id }
+}
+
+const checkMaxScanned = (maxScanned: number): number => checkInteger(maxScanned, 'maxScanned', 1_000, 1_000_000_000)
+
+const checkCursor = (cursor: string): string => {
+  try {
+    return checkId(cursor)
+  } catch {
+    throw new HoldfastError('INVALID_OPTION', 'cursor is not one that list gave', { field: 'cursor' })
+  }
+}
+
+export interface CountOptions {
+  /** Default 100,000. */
+  readonly cap?: number
+  /** Scan at most about this many tasks. Default: all that may match. */
+  readonly maxScanned?: number
+}
+
+export const countTasks = async (
+  { store }: Session,
+  query: TaskQuery,
+  { cap = DEFAULT_CAP, maxScanned }: CountOptions = {},
+): Promise<Count> => {
+  checkInteger(cap, 'cap', 1, 1_000_000_000)
+  return store.count(toQuery(query), {
+    cap,
+    now: null,
+    ...(maxScanned === undefined ? null : { maxScanned: checkMaxScanned(maxScanned) }),
+  })
+}
+
+/** Of every queue that was ever used, or is paused. */
+export const queueStats = async (
+  { store }: Session,
+  queues: Queues,
+  cap: number = DEFAULT_CAP,
+): Promise<QueueStats[]> => {
+  checkInteger(cap, 'cap', 1, 1_000_000)
+  const [used, paused] = await Promise.all([queues.names(), queues.refresh()])
+  // Includes queues that are paused and were never used.
+  const names = [...new Set([...used, ...paused])]
+  const counts = await countQueues(store, names, cap, null)
+  return names.map((queue, i) => ({
+    queue,
+    paused: paused.has(queue),
+    pausedUntil: queues.pausedUntil(queue),
+    ...counts[i]!,
+  }))
+}

@@ -1,0 +1,18 @@
+/** How long a lease may be, for workers and for callers who claim by hand. */
+import { type Duration, parseDuration } from '../../core/durations.ts'
+import { HoldfastError } from '../../core/errors.ts'
+import type { Session } from '../session.ts'
+
+const SHORTEST = 100
+
+/** Left out: as the store suggests. A lease must be longer than twice what the store's clock is uncertain by. */
+export const leaseTtlOf = ({ store, time }: Session, given: Duration | undefined): number => {
+  const least = Math.max(SHORTEST, Math.ceil(2 * time.uncertainty))
+  if (given === undefined) return Math.max(store.leaseTtl, least)
+  const length = parseDuration(given, 'leaseTtl')
+  if (length >= least) return length
+  const why = least > SHORTEST ? ", twice what the store's clock is uncertain by" : ''
+  throw new HoldfastError('INVALID_OPTION', `leaseTtl is ${length} ms; the least is ${least} ms${why}`, {
+    field: 'leaseTtl',
+  })
+}

@@ -1,0 +1,130 @@
+/** A lease in the hands of a caller who drives tasks himself. No heartbeat runs: renew it, or let it lapse. */
+import { type Duration, parseDuration } from '../../core/durations.ts'
+import { HoldfastError } from '../../core/errors.ts'
+import { isPermanent, RescheduleError, type RescheduleOptions } from '../../core/failure.ts'
+import { deadlineOf } from '../../core/guards.ts'
+import * as machine from '../../core/machine.ts'
+import { takeOutput } from '../../core/output.ts'
+import { encodePayload } from '../../core/payload.ts'
+import type { Change, Holder, Lease, TaskRecord } from '../../core/task.ts'
+import { Task } from '../../core/task-view.ts'
+import { withPatience } from '../patience.ts'
+import type { Session } from '../session.ts'
+import { pauseQueueOf } from './pause-queue.ts'
+import { read, settle } from './settle.ts'
+import { tellIfStale } from './stale-writes.ts'
+
+export class TaskLease {
+  /** As it was claimed. */
+  readonly task: Task
+  readonly #session: Session
+  readonly #record: TaskRecord
+  readonly #holder: Holder
+
+  constructor(session: Session, record: TaskRecord, holder: Holder) {
+    this.#session = session
+    this.#record = record
+    this.#holder = holder
+    this.task = new Task(record)
+  }
+
+  get token(): string | null {
+    return 'token' in this.#holder ? this.#holder.token : null
+  }
+
+  get workerId(): string | null {
+    return this.#record.lease?.workerId ?? null
+  }
+
+  /** For the caller's own guarded writes elsewhere. */
+  get fence(): number {
+    return this.#record.attempts
+  }
+
+  /** A repeat with the same lease is a success. */
+  async complete(output: unknown = null): Promise<Task> {
+    // The caller still holds the task: what cannot be kept is refused, not left out.
+    const taken = takeOutput(output, this.#session.maxPayload)
+    return this.#move(['complete'], (task) => machine.complete(task, this.#holder, taken, this.#session.time.now()))
+  }
+
+  fail(error: unknown): Promise<Task> {
+    const permanent = isPermanent(error)
+    const random = this.#session.random()
+    return this.#move(['fail'], (task) =>
+      machine.fail(task, this.#holder, { error, permanent, now: this.#session.time.now(), random }),
+    )
+  }
+
+  async reschedule(delay: Duration, options: RescheduleOptions = {}): Promise<Task> {
+    const wish = new RescheduleError(delay, options)
+    const { delay: wait, extendExpiration } = wish
+    if (wish.pause !== null) await pauseQueueOf(this.#session, this.#record, wish)
+    return this.#move(['reschedule'], (task) =>
+      machine.reschedule(task, this.#holder, { delay: wait, extendExpiration, now: this.#session.time.now() }),
+    )
+  }
+
+  /** Back to pending, no counter moves. */
+  release(): Promise<Task> {
+    return this.#move(['release'], (task) => machine.release(task, this.#holder, this.#session.time.now()))
+  }
+
+  /**
+   * Keeps the lease for as long as it was claimed with, or for `leaseTtl`; never past the run's timeout and one lease length. Tells
+   * whether a cancel was requested. STALE_LEASE when the lease is lost.
+   */
+  async renew(
+    options: { readonly progress?: unknown; readonly leaseTtl?: Duration } = {},
+  ): Promise<{ cancelRequested: boolean }> {
+    const task = await this.#current()
+    const { token, ttl } = this.#held(task)
+    const progress =
+      options.progress === undefined
+        ? undefined
+        : encodePayload(options.progress, 'progress', this.#session.maxPayload).text
+    const leaseTtl = options.leaseTtl === undefined ? ttl : parseDuration(options.leaseTtl, 'leaseTtl')
+    const deadline = deadlineOf(task)
+    const renewal = {
+      id: task.id,
+      token,
+      leaseTtl,
+      ...(deadline === null ? null : { notAfter: deadline }),
+      ...(progress === undefined ? null : { progress }),
+    }
+    const [renewed] = await withPatience(this.#session, () => this.#session.store.renew([renewal], null))
+    if (renewed === 'lost')
+      throw this.#refused(
+        new HoldfastError('STALE_LEASE', `the lease on task ${this.#record.id} was lost`, { id: this.#record.id }),
+      )
+    return { cancelRequested: renewed === 'cancel' }
+  }
+
+  #held(task: TaskRecord): Lease {
+    try {
+      return machine.holding(task, this.#holder)
+    } catch (error) {
+      throw this.#refused(error)
+    }
+  }
+
+  #refused(error: unknown): unknown {
+    tellIfStale(error, this.#record)
+    return error
+  }
+
+  /** A token needs no read: the store compares it. A worker id alone must be looked up. */
+  async #current(): Promise<TaskRecord> {
+    if ('token' in this.#holder && this.#record.lease?.token === this.#holder.token) return this.#record
+    return read(this.#session, this.#record.id)
+  }
+
+  async #move(moves: readonly machine.MoveName[], decide: (task: TaskRecord) => Change): Promise<Task> {
+    const op = this.#record.lease?.token ?? this.token ?? ''
+    try {
+      return new Task(await settle(this.#session, this.#record, { op, moves, decide }))
+    } catch (error) {
+      throw this.#refused(error)
+    }
+  }
+}

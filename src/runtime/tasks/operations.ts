@@ -1,0 +1,183 @@
+/** Moves that people ask for, one task at a time, each safe to repeat; and claiming by hand. */
+
+import type { Duration } from '../../core/durations.ts'
+import { HoldfastError, isContactLost } from '../../core/errors.ts'
+import { deadlineOf } from '../../core/guards.ts'
+import { keyIsLive } from '../../core/idempotency.ts'
+import * as machine from '../../core/machine.ts'
+import { isLastPage } from '../../core/page-weight.ts'
+import { checkId, checkInteger, checkName, checkWorkerId } from '../../core/submission.ts'
+import type { Change, TaskRecord } from '../../core/task.ts'
+import { Task } from '../../core/task-view.ts'
+import { pause } from '../clock.ts'
+import { withPatience } from '../patience.ts'
+import { actorOf, newOp, newSecretOp, notFound, type Session } from '../session.ts'
+import { TaskLease } from './lease.ts'
+import { leaseTtlOf } from './lease-ttl.ts'
+import { look, mayTake } from './look.ts'
+import type { Queues } from './queues.ts'
+import { read, settle, settleById } from './settle.ts'
+
+type DecideAs = (task: TaskRecord, actor: machine.Actor) => Change | null
+
+/** The task after the move `name`, under one operation id however often it must be tried. */
+export const moveById = async (
+  session: Session,
+  id: string,
+  moves: readonly machine.MoveName[],
+  decide: DecideAs,
+): Promise<Task> => {
+  const op = newOp()
+  return new Task(
+    await settleById(session, checkId(id), { op, moves, decide: (task) => decide(task, actorOf(session, op)) }),
+  )
+}
+
+/** A pending task is cancelled, a running one asked to stop; what is so already is a success. */
+export const cancelById = (session: Session, id: string, reason?: string): Promise<Task> =>
+  moveById(session, id, ['cancel', 'request-cancel'], (task, actor) => machine.cancel(task, actor, reason))
+
+/** Only what has ended can go. Its idempotency key goes with it. */
+export const deleteById = async (session: Session, id: string): Promise<void> => {
+  const key = checkId(id)
+  let mayBeOurs = false
+  for (;;) {
+    const [task] = await withPatience(session, () => session.store.get([key]))
+    if (!task) {
+      if (mayBeOurs) return
+      throw notFound(key)
+    }
+    machine.mustBeTerminal(task)
+    try {
+      const [removed] = await session.store.remove([{ id: key, revision: task.revision, endKey: true }])
+      if (removed === 'removed') return
+    } catch (error) {
+      if (!isContactLost(error)) throw error
+      mayBeOurs = true
+    }
+  }
+}
+
+/** A pause is seen by everybody within 5 s. */
+const PAUSES_SEEN_WITHIN = 1_000
+
+/** TASK_NOT_FOUND when the key was never used, or has ended. */
+export const findByKey = async (session: Session, key: string): Promise<Task> => {
+  const found = await session.store.find(key)
+  if (found?.task && keyIsLive(found.key, true, session.time.now())) return new Task(found.task)
+  throw new HoldfastError('TASK_NOT_FOUND', `no task has the idempotency key '${key}'`, { key })
+}
+
+export interface ClaimOptions {
+  readonly workerId: string
+  readonly leaseTtl?: Duration
+}
+
+export interface ClaimNextOptions extends ClaimOptions {
+  /** Default 'default'. */
+  readonly queue?: string
+  /** Default: any. */
+  readonly types?: readonly string[]
+}
+
+/** The same worker again: the same lease. A lapsed lease of another is taken first, as any look would. */
+export const claimById = async (
+  session: Session,
+  queues: Queues,
+  id: string,
+  options: ClaimOptions,
+): Promise<TaskLease> => {
+  const workerId = checkWorkerId(options.workerId)
+  const leaseTtl = options.leaseTtl === undefined ? null : leaseTtlOf(session, options.leaseTtl)
+  const token = `${newSecretOp()}.0`
+  const { time, random, store } = session
+  let task = await read(session, checkId(id))
+  if (task.status === 'running' && task.lease?.workerId === workerId) {
+    const held = { token: task.lease.token }
+    const deadline = deadlineOf(task)
+    const renewal = {
+      id: task.id,
+      token: held.token,
+      leaseTtl: leaseTtl ?? task.lease.ttl,
+      ...(deadline === null ? null : { notAfter: deadline }),
+    }
+    const [renewed] = await withPatience(session, () => store.renew([renewal], null))
+    // Read again: the caller must see when the lease ends now.
+    task = await read(session, task.id)
+    if (renewed !== 'lost' && task.lease?.token === held.token) return new TaskLease(session, task, held)
+  }
+  if (task.status === 'pending' && (await queues.refresh()).has(task.queue)) {
+    throw new HoldfastError('QUEUE_PAUSED', `queue '${task.queue}' is paused`, { id: task.id, queue: task.queue })
+  }
+  const roll = random()
+  if (mayTake(session, task) && machine.overdue(task, actorOf(session), roll) !== null) {
+    const overdueOp = newOp()
+    const moves = ['expire', 'lose-lease', 'time-out'] as const
+    task = await settle(session, task, {
+      op: overdueOp,
+      moves,
+      decide: (fresh) => machine.overdue(fresh, actorOf(session, overdueOp), roll),
+    })
+  }
+  await untilCertain(session, task)
+  const claimed = await settle(session, task, {
+    op: token,
+    moves: ['claim'],
+    decide: (fresh) =>
+      machine.claim(fresh, { token, workerId, leaseTtl: leaseTtl ?? leaseTtlOf(session, undefined), now: time.now() }),
+  })
+  // A repeat may find that the claim was written and its lease lost again since.
+  machine.holding(claimed, { token })
+  return new TaskLease(session, claimed, { token })
+}
+
+/**
+ * A task that another process has just submitted may seem to lie in the future where this one knows the store's time less
+ * exactly, as a new connection does. It is due within that uncertainty, so this waits for it instead of refusing.
+ */
+const untilCertain = async ({ time, clock }: Session, { status, availableAt }: TaskRecord): Promise<void> => {
+  const early = availableAt - time.now()
+  if (status === 'pending' && early > 0 && early <= 2 * time.uncertainty) await pause(clock, early)
+}
+
+/** The first tasks that are due, in one look: as many as there are, up to `limit`. */
+export const claimDue = async (
+  session: Session,
+  queues: Queues,
+  options: ClaimNextOptions & { readonly limit: number },
+): Promise<TaskLease[]> => {
+  const workerId = checkWorkerId(options.workerId)
+  const leaseTtl = leaseTtlOf(session, options.leaseTtl)
+  const queue = checkName(options.queue ?? 'default', 'queue')
+  const types = options.types?.map((type) => checkName(type, 'types')) ?? null
+  const limit = checkInteger(options.limit, 'limit', 1, 1_000)
+  if ((await queues.recent(PAUSES_SEEN_WITHIN)).has(queue)) return []
+  const op = newSecretOp()
+  let isRepeat = false
+  return withPatience(session, async () => {
+    // The reply to the first try may have been lost: then they are held already, under tokens that begin with our op.
+    const held = isRepeat ? await heldUnder(session, workerId, op) : []
+    isRepeat = true
+    const tasks = held.length > 0 ? held : (await look(session, { queue, types, limit, workerId, leaseTtl, op })).leased
+    return tasks.map((task) => new TaskLease(session, task, { token: task.lease!.token }))
+  })
+}
+
+const HELD_PAGE = 1_000
+
+const heldUnder = async ({ store }: Session, workerId: string, op: string): Promise<TaskRecord[]> => {
+  const held: TaskRecord[] = []
+  for (let after: string | undefined; ; after = held.at(-1)!.id) {
+    const page = { order: 'newest', limit: HELD_PAGE, now: null, ...(after === undefined ? null : { after }) } as const
+    const { tasks: found } = await store.list({ workerId }, page)
+    held.push(...found)
+    if (isLastPage(found, HELD_PAGE)) return held.filter(({ lease }) => lease?.token.startsWith(`${op}.`))
+  }
+}
+
+/** The lease that a token kept elsewhere, or only a worker id, describes. */
+export const leaseOf = async (
+  session: Session,
+  id: string,
+  holder: { readonly token: string } | { readonly workerId: string },
+): Promise<TaskLease> => new TaskLease(session, await read(session, checkId(id)), holder)

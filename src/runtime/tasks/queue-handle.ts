@@ -1,0 +1,35 @@
+/** One queue as an application handles it: `client.queue(name)`. */
+import { checkOptionNames } from '../../core/option-names.ts'
+import type { Session } from '../session.ts'
+import type { PauseOptions, Queues } from './queues.ts'
+
+export interface QueueHandle {
+  /**
+   * Every worker sees it within 5 s: running tasks continue, prefetched ones are released. A pause without `until` outranks one with it; of
+   * two with `until`, the later stands.
+   */
+  pause(options?: PauseOptions): Promise<void>
+  resume(options?: { readonly force?: boolean }): Promise<void>
+  isPaused(): Promise<boolean>
+  /** Takes a queue that is no longer used off the list of queues. Its tasks, if it has any, stay. */
+  forget(): Promise<void>
+}
+
+const PAUSE_OPTIONS: ReadonlySet<string> = new Set<keyof PauseOptions>(['reason', 'until'])
+
+const checkPause = (options: PauseOptions): PauseOptions => {
+  checkOptionNames(options, PAUSE_OPTIONS, 'pause')
+  return options
+}
+
+/** `open` runs the work if the client is open, and rejects if not. */
+export const queueHandle = (
+  queues: Queues,
+  queue: string,
+  open: <T>(work: (session: Session) => Promise<T>) => Promise<T>,
+): QueueHandle => ({
+  pause: (options = {}) => open(async () => queues.pause(queue, checkPause(options))),
+  resume: (options = {}) => open(() => queues.resume(queue, options.force)),
+  isPaused: () => open(async () => (await queues.refresh()).has(queue)),
+  forget: () => open(() => queues.forget(queue)),
+})

@@ -1,0 +1,171 @@
+/** Which queues there are, and which are paused: both kept as documents of the store. */
+import { PAUSE, QUEUE } from '../../core/document-names.ts'
+import { HoldfastError } from '../../core/errors.ts'
+import { nearest } from '../../core/option-names.ts'
+import { endOf, isInForce, type Pause, readPause, strongerPause } from '../../core/pause.ts'
+import { checkName, type InstantInput, parseInstant } from '../../core/submission.ts'
+import type { Instant } from '../../core/task.ts'
+import type { Document } from '../../store/store.ts'
+import { editDocument } from '../documents.ts'
+import { type Patience, withPatience } from '../patience.ts'
+import type { Session } from '../session.ts'
+
+export interface PauseOptions {
+  readonly reason?: string
+  /** The pause ends by itself at this instant. Default: it must be resumed. */
+  readonly until?: InstantInput
+}
+
+/** A pause that has been over for this long is removed. */
+const SWEPT_AFTER = 60_000
+
+export class Queues {
+  readonly #session: Session
+  readonly #known = new Set<string>()
+  readonly #listeners = new Set<() => void>()
+  #pauses: ReadonlyMap<string, Pause> = new Map()
+  /** As the listeners know them. */
+  #paused: ReadonlySet<string> = new Set()
+  #refreshedAt = Number.NEGATIVE_INFINITY
+
+  constructor(session: Session) {
+    this.#session = session
+  }
+
+  /**
+   * Remembered in the store on first use by this process, so that a queue is listed even when it is empty. Never
+   * rejects: whether a task was stored must not depend on it, and the next submit tries again.
+   */
+  async know(queue: string): Promise<void> {
+    if (this.#known.has(queue)) return
+    this.#known.add(queue)
+    try {
+      await withPatience(this.#session, () => this.#session.store.documents.put(QUEUE + queue, '{}', 0))
+    } catch {
+      this.#known.delete(queue)
+    }
+  }
+
+  async names(): Promise<readonly string[]> {
+    const documents = await this.#session.store.documents.list(QUEUE)
+    return documents.map(({ name }) => name.slice(QUEUE.length))
+  }
+
+  /** Not listed any more, until a process that has not used it before submits to it. Its tasks, if it has any, stay. */
+  async forget(queue: string): Promise<void> {
+    const name = QUEUE + checkName(queue, 'queue')
+    this.#known.delete(queue)
+    const { documents } = this.#session.store
+    await withPatience(this.#session, async () => {
+      const document = await documents.get(name)
+      // Another process wrote it in the meantime: then the queue is known.
+      if (document !== null) await documents.delete(name, document.version)
+    })
+  }
+
+  /** A queue that a move holds paused stays so after the move. */
+  async pause(queue: string, { reason, until }: PauseOptions = {}): Promise<void> {
+    const now = this.#session.time.now()
+    const wanted: Pause = {
+      at: new Date(now).toISOString(),
+      by: this.#session.name,
+      ...(reason === undefined ? null : { reason }),
+      ...(until === undefined ? null : { until: new Date(parseInstant(until, 'until')).toISOString() }),
+    }
+    // In this process at once: no further task starts while it is being written.
+    this.#set(new Map(this.#pauses).set(queue, strongerPause(this.#pauses.get(queue) ?? null, wanted, now)))
+    try {
+      await this.#tellIfUnknown(queue)
+      await this.#change(queue, (before) => strongerPause(before, wanted, now))
+    } finally {
+      await this.refresh()
+    }
+  }
+
+  /** A pause may come before the first task; more often the name is misspelt. */
+  async #tellIfUnknown(queue: string): Promise<void> {
+    const names = await withPatience(this.#session, () => this.names())
+    if (names.includes(queue)) return
+    const meant = nearest(queue, names)
+    this.#session.logger.warn(
+      `queue '${queue}' has never been used here${meant === null ? '.' : `: did you mean '${meant}'?`} It is paused all the same`,
+      { queue },
+    )
+  }
+
+  /** MOVE_UNDER_WAY while a move holds it, unless `force`: then tasks may run here and where they came from. */
+  async resume(queue: string, force = false): Promise<void> {
+    await this.#change(queue, (before) => {
+      if (before?.move !== undefined && !force) {
+        throw new HoldfastError(
+          'MOVE_UNDER_WAY',
+          `queue '${queue}' is paused by an unfinished move from ${before.move.from}`,
+          { queue, from: before.move.from },
+        )
+      }
+      return null
+    })
+    await this.refresh()
+  }
+
+  /** null: no pause. */
+  async #change(queue: string, decide: (before: Pause | null) => Pause | null): Promise<void> {
+    await editDocument(this.#session, PAUSE + checkName(queue, 'queue'), (text) => {
+      const before = text === null ? null : readPause(text)
+      const after = decide(before)
+      return after === before ? text : after === null ? null : JSON.stringify(after)
+    })
+  }
+
+  /** Reads the pauses again. The queues that are paused now. */
+  async refresh(patience: Patience = {}): Promise<ReadonlySet<string>> {
+    const began = this.#session.clock.mono()
+    const documents = await withPatience(this.#session, () => this.#session.store.documents.list(PAUSE), patience)
+    this.#refreshedAt = began
+    this.#sweep(documents)
+    return this.#set(new Map(documents.map(({ name, value }) => [name.slice(PAUSE.length), readPause(value)])))
+  }
+
+  #set(pauses: ReadonlyMap<string, Pause>): ReadonlySet<string> {
+    this.#pauses = pauses
+    const paused = this.#inForce()
+    const changed = paused.size !== this.#paused.size || [...paused].some((queue) => !this.#paused.has(queue))
+    this.#paused = paused
+    if (changed) for (const listener of this.#listeners) listener()
+    return paused
+  }
+
+  #inForce(): ReadonlySet<string> {
+    return new Set([...this.#pauses.keys()].filter((queue) => this.isPaused(queue)))
+  }
+
+  /** Removes pauses that are long over. A failure does not matter: the next refresh tries again. */
+  #sweep(documents: readonly Document[]): void {
+    const before = this.#session.time.now() - SWEPT_AFTER
+    for (const { name, value, version } of documents)
+      if (!isInForce(readPause(value), before)) this.#session.store.documents.delete(name, version).catch(() => {})
+  }
+
+  /** As of a refresh that is not much older than `age`: who asks all the time need not read all the time. */
+  async recent(age: number): Promise<ReadonlySet<string>> {
+    return this.#session.clock.mono() - this.#refreshedAt < age ? this.#inForce() : this.refresh()
+  }
+
+  /** As of the last refresh. */
+  isPaused(queue: string): boolean {
+    const pause = this.#pauses.get(queue)
+    return pause !== undefined && isInForce(pause, this.#session.time.now())
+  }
+
+  /** When the pause ends by itself, as of the last refresh; null: it must be resumed, or there is none. */
+  pausedUntil(queue: string): Instant | null {
+    const pause = this.#pauses.get(queue)
+    return pause === undefined || !this.isPaused(queue) ? null : endOf(pause)
+  }
+
+  /** Called when a refresh found a difference. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+}

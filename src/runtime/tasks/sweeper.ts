@@ -1,0 +1,90 @@
+/**
+ * Moves what is overdue in queues that no worker of this process looks at. Lapsed leases and expired tasks must not wait for a worker of
+ * their own queue: it may be paused, or no worker may serve it.
+ */
+import { SWEEP } from '../../core/document-names.ts'
+import type { Cancel } from '../clock.ts'
+import { editDocument } from '../documents.ts'
+import type { Session } from '../session.ts'
+import { sweep } from './look.ts'
+import type { Queues } from './queues.ts'
+
+/** Where a look finds what is overdue in all queues. */
+const EVERY = 2_000
+/** Where each queue must be looked at: one process at a time does it, this often. */
+const EVERY_QUEUE = 60_000
+/** Listing the queues may cost as much as looking at them: a new queue without a worker is noticed this much later. */
+const NAMES_LIFE = 600_000
+
+export class Sweeper {
+  readonly #session: Session
+  readonly #queues: Queues
+  readonly #by: string
+  #cancel: Cancel = () => {}
+  #isRunning = false
+  #names: readonly string[] = []
+  #namedAt = Number.NEGATIVE_INFINITY
+
+  /** `by` signs the moves. */
+  constructor(session: Session, queues: Queues, by: string) {
+    this.#session = session
+    this.#queues = queues
+    this.#by = by
+  }
+
+  /** `served`: queues that a worker beside it looks at. With some, a store that reports all queues needs no sweeps. */
+  start(served: readonly string[] = []): void {
+    const coversAll = this.#session.store.capabilities.has('due-of-all-queues')
+    if (this.#isRunning || (coversAll && served.length > 0)) return
+    this.#isRunning = true
+    const every = coversAll ? EVERY : EVERY_QUEUE
+    const sweepAll = coversAll ? () => this.#sweep('default') : () => this.#lookAtOthers(served)
+    const tick = (): void => {
+      void sweepAll()
+        .catch((error: unknown) =>
+          this.#session.logger.warn(`cannot look for overdue tasks: ${error instanceof Error ? error.message : error}`),
+        )
+        .finally(() => {
+          if (this.#isRunning) this.#cancel = this.#session.clock.after(every, tick)
+        })
+    }
+    this.#cancel = this.#session.clock.after(0, tick)
+  }
+
+  stop(): void {
+    this.#isRunning = false
+    this.#cancel()
+  }
+
+  #sweep(queue: string): Promise<void> {
+    return sweep(this.#session, { queue, by: this.#by, isStopped: () => !this.#isRunning })
+  }
+
+  async #lookAtOthers(served: readonly string[]): Promise<void> {
+    const { clock } = this.#session
+    if (clock.mono() - this.#namedAt >= NAMES_LIFE) {
+      this.#names = await this.#queues.names()
+      this.#namedAt = clock.mono()
+    }
+    const others = this.#names.filter((queue) => !served.includes(queue))
+    if (others.length === 0 || !(await this.#isOurTurn())) return
+    for (const queue of others) if (this.#isRunning) await this.#sweep(queue)
+  }
+
+  /** Another process that looked a moment ago has seen what this one would see. */
+  async #isOurTurn(): Promise<boolean> {
+    const now = this.#session.time.now()
+    let isOurs = false
+    await editDocument(this.#session, SWEEP, (text) => {
+      const { by, until } = text === null ? { by: this.#by, until: 0 } : (JSON.parse(text) as Turn)
+      isOurs = by === this.#by || until <= now
+      return isOurs ? JSON.stringify({ by: this.#by, until: now + 1.5 * EVERY_QUEUE } satisfies Turn) : text
+    })
+    return isOurs
+  }
+}
+
+interface Turn {
+  readonly by: string
+  readonly until: number
+}

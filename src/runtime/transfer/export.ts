@@ -1,0 +1,97 @@
+/** Everything of a store as lines of JSON, read page by page: a file of any size needs no more memory than a page. */
+
+import { PAUSE, QUEUE, SCHEDULE } from '../../core/document-names.ts'
+import { readPause } from '../../core/pause.ts'
+import {
+  EXPORT_VERSION,
+  type ExportCounts,
+  type ExportHeader,
+  type ExportLine,
+  printLine,
+} from '../../core/portable.ts'
+import { isDeleted } from '../../core/schedule.ts'
+import { STATUSES, type TaskRecord } from '../../core/task.ts'
+import { withPatience } from '../patience.ts'
+import { readSchedule } from '../schedules/slot-runner.ts'
+import type { Session } from '../session.ts'
+import { type TaskQuery, toQuery } from '../tasks/inspect.ts'
+import { pagesOf } from '../tasks/pages.ts'
+
+const KEYS_AT_ONCE = 500
+
+/**
+ * Each task as it is when its page is read, with its history and its key; the oldest first. `query` chooses tasks: then
+ * there is nothing else in it. Archived tasks are left out only when it names statuses.
+ */
+export async function* exportLines(session: Session, query: TaskQuery = {}): AsyncGenerator<string, void, undefined> {
+  const counts = { queues: 0, pauses: 0, tasks: 0, keys: 0, schedules: 0 }
+  const filtered = Object.values(query).some((value) => value !== undefined)
+  const header: ExportHeader = {
+    holdfast: 'export',
+    version: EXPORT_VERSION,
+    source: session.store.address,
+    at: new Date(session.time.now()).toISOString(),
+    filtered,
+  }
+  yield JSON.stringify(header)
+  const parts = filtered
+    ? [tasksOf(session, query)]
+    : [queuesOf(session), pausesOf(session), tasksOf(session, query), detachedKeysOf(session), schedulesOf(session)]
+  for (const part of parts) {
+    for await (const line of part) {
+      counts[`${line.kind}s`]++
+      yield printLine(line)
+    }
+  }
+  yield JSON.stringify({ end: counts satisfies ExportCounts })
+}
+
+type Part = AsyncGenerator<ExportLine, void, undefined>
+
+async function* queuesOf(session: Session): Part {
+  for (const { name } of await withPatience(session, () => session.store.documents.list(QUEUE)))
+    yield { kind: 'queue', queue: name.slice(QUEUE.length) }
+}
+
+/** Before the tasks: what is paused must not run while the rest is still read in. */
+async function* pausesOf(session: Session): Part {
+  for (const document of await withPatience(session, () => session.store.documents.list(PAUSE))) {
+    const { move, ...pause } = readPause(document.value)
+    if (move === undefined || move.keep)
+      yield { kind: 'pause', pause: { queue: document.name.slice(PAUSE.length), ...pause } }
+  }
+}
+
+async function* tasksOf(session: Session, query: TaskQuery): Part {
+  for await (const page of pagesOf(session, toQuery({ status: STATUSES, ...query }))) {
+    const tasks = await withPatience(session, () => session.store.get(page.map(({ id }) => id)))
+    const keys = await Promise.all(tasks.map((task) => keyOf(session, task)))
+    for (const [i, task] of tasks.entries()) if (task !== null) yield { kind: 'task', task, key: keys[i]! }
+  }
+}
+
+const keyOf = async (session: Session, task: TaskRecord | null) => {
+  if (task === null || task.idempotencyKey === null) return null
+  const found = await withPatience(session, () => session.store.find(task.idempotencyKey!))
+  return found?.key.taskId === task.id ? found.key : null
+}
+
+async function* detachedKeysOf(session: Session): Part {
+  const { detachedKeys } = session.store
+  let after: string | undefined
+  while (detachedKeys) {
+    const page = { limit: KEYS_AT_ONCE, ...(after === undefined ? null : { after }) }
+    const keys = await withPatience(session, () => detachedKeys.list(page))
+    if (keys.length === 0) return
+    after = keys.at(-1)!.key
+    for (const key of keys) yield { kind: 'key', key }
+  }
+}
+
+/** Neither those that were deleted nor those that went on in another store. Last: they fire once they are there. */
+async function* schedulesOf(session: Session): Part {
+  for (const document of await withPatience(session, () => session.store.documents.list(SCHEDULE))) {
+    const schedule = readSchedule(document)
+    if (!isDeleted(schedule) && schedule.moved === undefined) yield { kind: 'schedule', schedule }
+  }
+}

@@ -1,0 +1,310 @@
+/** When to look for work, where, and how much to take. Looking is the truth; wake-ups only make it sooner. */
+import { type HoldfastError, isContactLost, isHoldfastError } from '../../core/errors.ts'
+import { release } from '../../core/machine.ts'
+import type { TaskRecord } from '../../core/task.ts'
+import type { Cancel } from '../clock.ts'
+import { newOp, type Session } from '../session.ts'
+import { look, sweep } from '../tasks/look.ts'
+import type { Queues } from '../tasks/queues.ts'
+import { settle } from '../tasks/settle.ts'
+import { Outage } from './outage.ts'
+
+export interface IntakeHost {
+  readonly workerId: string
+  readonly queues: readonly string[]
+  readonly leaseTtl: number
+  readonly pollInterval: number
+  types(): readonly string[]
+  /** How many tasks may be taken now, while looks under way may bring `asked`. */
+  room(asked: number): number
+  /** A claim is about to be sent. The function is called when there is a reply, or none will come; false: what it leased was given back. */
+  claiming(op: string): () => boolean
+  deliver(tasks: readonly TaskRecord[], claim: Delivery): void
+  /** Nothing was found anywhere in this round. */
+  foundNothing(): void
+  /** The store cannot be used any more. */
+  broken(error: HoldfastError): void
+}
+
+/** About the claim of tasks that are delivered. */
+export interface Delivery {
+  /** Monotonic: their leases began no earlier. */
+  readonly askedAt: number
+  /** False: they have been given back while the reply waited. */
+  readonly isKept: boolean
+}
+
+interface QueueState {
+  readonly name: string
+  /** Monotonic: no look before then, unless woken. */
+  restUntil: number
+  /** Looks under way: a second one beside the first only while there is plenty. */
+  looks: number
+  isFull: boolean
+  /** Counts wake-ups: one that comes during a look may be news to it. */
+  wakes: number
+  /** Monotonic: when a look last asked for what is overdue. */
+  dueAskedAt: number
+}
+
+/** Errors after which looking again is pointless. */
+const FATAL = ['STORE_IDENTITY_CHANGED', 'STORE_UNSAFE', 'STORE_CORRUPT', 'SCHEMA_NEWER', 'STORE_CLOSED'] as const
+/** Overdue tasks are looked for at most this often, however often tasks are claimed. */
+const DUE_EVERY = 100
+const PAUSES_EVERY = 2_000
+/** From this age on nothing is claimed before pauses have been read again; before, looks do not wait for it. */
+const PAUSES_LIFE = 4_000
+/** How soon to look again for what is overdue but may not be moved yet. */
+const LEFT_ALONE = 100
+/** Tasks that are read at once when it is unclear what this worker holds. */
+const HELD_PAGE = 1_000
+
+export class Intake {
+  readonly #session: Session
+  readonly #pauses: Queues
+  readonly #host: IntakeHost
+  readonly #states: QueueState[]
+  readonly #outage: Outage
+  #turn = 0
+  #stopped = false
+  #loops: readonly Promise<void>[] = []
+  readonly #rings = new Set<() => void>()
+  /** How many tasks the looks under way may bring. */
+  #asked = 0
+  #unsubscribe: Cancel = () => {}
+  #pausesReadAt = Number.NEGATIVE_INFINITY
+  #readingPauses: Promise<void> | null = null
+  /** Monotonic: when what is overdue elsewhere was last looked for. */
+  #sweptAt = Number.NEGATIVE_INFINITY
+  /** Claims whose reply was lost: this worker holds the leases without knowing it. */
+  #unclear: string[] = []
+
+  constructor(session: Session, pauses: Queues, host: IntakeHost) {
+    this.#session = session
+    this.#pauses = pauses
+    this.#host = host
+    this.#outage = new Outage(session)
+    this.#states = host.queues.map((name) => ({
+      name,
+      restUntil: 0,
+      looks: 0,
+      isFull: false,
+      wakes: 0,
+      dueAskedAt: Number.NEGATIVE_INFINITY,
+    }))
+  }
+
+  start(): void {
+    this.#unsubscribe = this.#session.store.wake((queues) => this.#wake(queues))
+    this.#loops = Array.from({ length: this.#session.store.claimsAtOnce }, () => this.#run())
+  }
+
+  /** Resolves when no look is under way; what it found has been delivered. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#unsubscribe()
+    this.#outage.stop()
+    this.nudge()
+    await Promise.all(this.#loops)
+  }
+
+  /** There is room again. */
+  nudge(): void {
+    for (const ring of this.#rings) ring()
+  }
+
+  /** No queue is worth looking at before its time, and none is being looked at. */
+  get isResting(): boolean {
+    const now = this.#session.clock.mono()
+    return this.#states.every(
+      ({ name, restUntil, looks }) => looks === 0 && (restUntil > now || this.#pauses.isPaused(name)),
+    )
+  }
+
+  #wake(queues: readonly string[] | null): void {
+    // Anything may have changed, also which queues are paused.
+    if (queues === null) this.#pausesReadAt = Number.NEGATIVE_INFINITY
+    for (const state of this.#states) {
+      if (queues !== null && !queues.includes(state.name)) continue
+      state.restUntil = 0
+      state.wakes++
+    }
+    this.nudge()
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopped) {
+      try {
+        await this.#readPauses()
+        await this.#releaseUnclear()
+        const limit = this.#host.room(this.#asked)
+        const state = limit > 0 ? this.#nextQueue() : null
+        if (state === null) {
+          if (this.isResting) this.#host.foundNothing()
+          await this.#lookAfterOthers(limit)
+          await this.#rest(limit > 0 ? this.#untilNextLook() : PAUSES_EVERY)
+        } else await this.#look(state, limit)
+      } catch (error) {
+        if (FATAL.some((code) => isHoldfastError(error, code))) return this.#host.broken(error as HoldfastError)
+        await this.#outage.wait(error)
+      }
+    }
+  }
+
+  async #look(state: QueueState, limit: number): Promise<void> {
+    const { clock, time } = this.#session
+    const { workerId, leaseTtl, pollInterval } = this.#host
+    const op = newOp()
+    const { wakes } = state
+    let isAnswered = false
+    state.looks++
+    this.#asked += limit
+    const answered = this.#host.claiming(op)
+    try {
+      const askedAt = clock.mono()
+      const withDue = askedAt - state.dueAskedAt >= DUE_EVERY
+      if (withDue) state.dueAskedAt = askedAt
+      if (this.#coversAll) this.#sweptAt = askedAt
+      const deliver = (leased: readonly TaskRecord[]): void => {
+        this.#asked -= limit
+        isAnswered = true
+        this.#host.deliver(leased, { askedAt, isKept: answered() })
+      }
+      const want = { queue: state.name, types: this.#host.types(), limit, workerId, leaseTtl, op }
+      const found = await look(this.#session, { ...want, withDue, deliver })
+      this.#outage.ended()
+      state.isFull = found.leased.length === limit
+      if (found.moreDue) state.dueAskedAt = Number.NEGATIVE_INFINITY
+      if (state.wakes !== wakes) return
+      if (state.isFull || found.moreDue) state.restUntil = 0
+      else {
+        const untilNext = found.next === null ? pollInterval : found.next - time.now()
+        // What is overdue shows in the next instant too, also when it was not asked for, or is not ours to move yet.
+        const untilDue = found.leased.length > 0 || withDue ? 0 : state.dueAskedAt + DUE_EVERY - askedAt
+        const soonest = found.leftAlone > 0 ? LEFT_ALONE : untilDue
+        state.restUntil = clock.mono() + Math.min(Math.max(soonest, untilNext), pollInterval)
+      }
+    } catch (error) {
+      state.restUntil = 0
+      if (!isAnswered) {
+        this.#asked -= limit
+        answered()
+        if (isContactLost(error)) this.#unclear.push(op)
+      }
+      throw error
+    } finally {
+      state.looks--
+    }
+  }
+
+  /** With no slot free, or in a queue that is paused, nothing is taken; but what a dead worker held and what has expired must not wait. */
+  async #lookAfterOthers(limit: number): Promise<void> {
+    const now = this.#session.clock.mono()
+    const queues = this.#unlooked(limit)
+    if (this.#stopped || queues.length === 0 || now - this.#sweptAt < PAUSES_EVERY) return
+    this.#sweptAt = now
+    for (const queue of queues)
+      await sweep(this.#session, { queue, by: this.#host.workerId, isStopped: () => this.#stopped })
+    this.#outage.ended()
+  }
+
+  /** Queues that are not looked at otherwise. Where one look reports all queues, a single one is enough. */
+  #unlooked(limit: number): readonly string[] {
+    const names = this.#states.map(({ name }) => name)
+    const unlooked = limit > 0 ? names.filter((name) => this.#pauses.isPaused(name)) : names
+    if (!this.#coversAll) return unlooked
+    return unlooked.length < names.length ? [] : names.slice(0, 1)
+  }
+
+  /** A look at one queue reports what is overdue in all. */
+  get #coversAll(): boolean {
+    return this.#session.store.capabilities.has('due-of-all-queues')
+  }
+
+  /** Round-robin over the queues that are worth a look. */
+  #nextQueue(): QueueState | null {
+    const now = this.#session.clock.mono()
+    for (let i = 0; i < this.#states.length; i++) {
+      const state = this.#states[(this.#turn + i) % this.#states.length]!
+      if (state.restUntil > now || (state.looks > 0 && !state.isFull) || this.#pauses.isPaused(state.name)) continue
+      this.#turn = (this.#turn + i + 1) % this.#states.length
+      return state
+    }
+    return null
+  }
+
+  #untilNextLook(): number {
+    const now = this.#session.clock.mono()
+    const { pollInterval } = this.#host
+    let soonest = Math.min(PAUSES_EVERY, pollInterval)
+    for (const { name, restUntil, looks } of this.#states) {
+      if (looks === 0 && !this.#pauses.isPaused(name)) soonest = Math.min(soonest, restUntil - now)
+    }
+    return Math.max(0, soonest)
+  }
+
+  #rest(delay: number): Promise<void> {
+    if (this.#stopped) return Promise.resolve()
+    const { clock, contact } = this.#session
+    const since = clock.mono()
+    return new Promise((done) => {
+      const ring = (): void => {
+        cancel()
+        this.#rings.delete(ring)
+        contact.woke(since, delay)
+        done()
+      }
+      const cancel = clock.after(delay, ring)
+      this.#rings.add(ring)
+    })
+  }
+
+  /** Waits for it only where pauses may have changed long ago: a look that begins a moment later sees them. */
+  async #readPauses(): Promise<void> {
+    const age = this.#session.clock.mono() - this.#pausesReadAt
+    if (age < PAUSES_EVERY) return
+    this.#readingPauses ??= this.#readPausesNow().finally(() => {
+      this.#readingPauses = null
+    })
+    if (age >= PAUSES_LIFE) await this.#readingPauses
+    else this.#readingPauses.catch(() => {})
+  }
+
+  async #readPausesNow(): Promise<void> {
+    const begun = this.#session.clock.mono()
+    if (this.#session.time.isOld) await this.#session.time.anchor()
+    await this.#pauses.refresh({ tries: 1 })
+    this.#pausesReadAt = begun
+  }
+
+  /** Finds and releases what this worker holds without knowing it. */
+  async #releaseUnclear(): Promise<void> {
+    if (this.#unclear.length === 0) return
+    const unclear = [...this.#unclear]
+    for (let page = await this.#held(); page.length > 0; page = await this.#held(page.at(-1)!.id)) {
+      for (const task of page) {
+        const token = task.lease?.token
+        if (token !== undefined && unclear.some((op) => token.startsWith(`${op}.`))) await this.#giveBack(task, token)
+      }
+    }
+    this.#unclear = this.#unclear.filter((op) => !unclear.includes(op))
+  }
+
+  async #held(after?: string): Promise<readonly TaskRecord[]> {
+    const page = { order: 'oldest', limit: HELD_PAGE, now: null, ...(after === undefined ? null : { after }) } as const
+    return (await this.#session.store.list({ workerId: this.#host.workerId }, page)).tasks
+  }
+
+  async #giveBack(task: TaskRecord, token: string): Promise<void> {
+    const { time } = this.#session
+    try {
+      await settle(this.#session, task, {
+        op: token,
+        moves: ['release'],
+        decide: (fresh) => release(fresh, { token }, time.now()),
+      })
+    } catch (error) {
+      if (isContactLost(error)) throw error
+    }
+  }
+}

@@ -1,0 +1,276 @@
+/**
+ * The end of an attempt, top to bottom: the outcome becomes a move, the move is decided on the record, endings of one tick are
+ * written together, and what meets a conflict or a lost reply is read and decided again.
+ */
+import { asHoldfastError, HoldfastError, isContactLost, isOfTheStore, mayPass } from '../../core/errors.ts'
+import { type RescheduleWish, waitOf } from '../../core/failure.ts'
+import * as machine from '../../core/machine.ts'
+import { applyChange, type Change, type Instant, type TaskRecord } from '../../core/task.ts'
+import { pause, soon } from '../clock.ts'
+import { notFound, type Session } from '../session.ts'
+import { tellIfStale } from '../tasks/stale-writes.ts'
+import type { Attempt, Outcome } from './attempt.ts'
+import type { Heartbeat } from './heartbeat.ts'
+
+export interface FinisherHost {
+  readonly heartbeat: Heartbeat
+  /** Tasks that end with this change are removed instead of moved (`retention: 0`). */
+  discards(change: Change): boolean
+  /** Never rejects. */
+  pauseQueue(task: TaskRecord, wish: RescheduleWish): Promise<void>
+  /** Called once per attempt: with the task as it is now, or with the reason why its end could not be written. */
+  ended(attempt: Attempt, result: TaskRecord | HoldfastError): void
+}
+
+/** The move that ends an attempt. It is decided when it is written, on the record as it is then. */
+interface Ending {
+  readonly attempt: Attempt
+  readonly move: machine.MoveName
+  decide(task: TaskRecord, now: Instant): Change
+}
+
+/** An ending with the record to decide on: the claimed one, until it had to be read again. */
+interface Unwritten {
+  readonly ending: Ending
+  readonly task: TaskRecord
+  /** How often another process was faster, and how often nothing could be written. */
+  readonly conflicts: number
+  readonly outages: number
+  /** An earlier try may have been written although its reply was lost. */
+  readonly isUnclear: boolean
+  /** The last try, and the record on which it was decided. */
+  readonly tried: { readonly task: TaskRecord; readonly change: Change } | null
+}
+
+interface Decided extends Unwritten {
+  readonly change: Change
+}
+
+const LARGEST_WRITE = 1_000
+const WRITES_IN_FLIGHT = 2
+const MOST_TRIES = 20
+const FIRST_WAIT = 50
+const LONGEST_WAIT = 2_000
+
+export class Finisher {
+  readonly #session: Session
+  readonly #host: FinisherHost
+  #waiting: Unwritten[] = []
+  #isScheduled = false
+  #inFlight = 0
+  #pending = 0
+
+  constructor(session: Session, host: FinisherHost) {
+    this.#session = session
+    this.#host = host
+  }
+
+  /** Endings that are not yet known to be written. */
+  get pending(): number {
+    return this.#pending
+  }
+
+  // ── 1. the outcome becomes a move ────────────────────────────────────────────────────────────────────────────
+
+  finish(attempt: Attempt, outcome: Outcome): void {
+    if (attempt.isTimedOut) this.timeOut(attempt)
+    else if (outcome.kind === 'complete') {
+      this.#push(attempt, 'complete', (task, now) => machine.complete(task, attempt, outcome.output, now))
+    } else if (outcome.kind === 'reschedule') {
+      if (outcome.wish.pause === null) this.#reschedule(attempt, outcome.wish)
+      else void this.#pauseFirst(attempt, outcome.wish)
+    } else if (attempt.abortedFor === 'shutdown') {
+      // A handler that stopped because it was told to has not failed.
+      this.release(attempt)
+    } else this.#fail(attempt, outcome.error, outcome.permanent)
+  }
+
+  #reschedule(attempt: Attempt, wish: RescheduleWish): void {
+    const { extendExpiration } = wish
+    this.#push(attempt, 'reschedule', (task, now) =>
+      machine.reschedule(task, attempt, { delay: waitOf(wish, now), extendExpiration, now }),
+    )
+  }
+
+  async #pauseFirst(attempt: Attempt, wish: RescheduleWish): Promise<void> {
+    // Counted meanwhile: a worker that stops waits for it.
+    this.#pending++
+    await this.#host.pauseQueue(attempt.record, wish)
+    this.#pending--
+    this.#reschedule(attempt, wish)
+  }
+
+  /** It did not stop when told to: ended without asking the handler. */
+  abandon(attempt: Attempt, error: HoldfastError): void {
+    this.#fail(attempt, error, false)
+  }
+
+  #fail(attempt: Attempt, error: unknown, permanent: boolean): void {
+    const random = this.#session.random()
+    this.#push(attempt, 'fail', (task, now) => machine.fail(task, attempt, { error, permanent, now, random }))
+  }
+
+  release(attempt: Attempt): void {
+    this.#push(attempt, 'release', (task, now) => machine.release(task, attempt, now))
+  }
+
+  timeOut(attempt: Attempt): void {
+    const random = this.#session.random()
+    this.#push(attempt, 'time-out', (task, now) => machine.timeOut(task, attempt, now, random))
+  }
+
+  #push(attempt: Attempt, move: machine.MoveName, decide: Ending['decide']): void {
+    this.#pending++
+    this.#waiting.push({
+      ending: { attempt, move, decide },
+      task: attempt.record,
+      conflicts: 0,
+      outages: 0,
+      isUnclear: false,
+      tried: null,
+    })
+    this.#schedule()
+  }
+
+  // ── 2. the endings of one tick are decided and written ───────────────────────────────────────────────────────
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#waiting.length === 0 || this.#inFlight >= WRITES_IN_FLIGHT) return
+    this.#isScheduled = true
+    soon(() => {
+      this.#isScheduled = false
+      this.#inFlight++
+      void this.#write(this.#waiting.splice(0, LARGEST_WRITE)).finally(() => {
+        this.#inFlight--
+        this.#schedule()
+      })
+      this.#schedule()
+    })
+  }
+
+  async #write(some: readonly Unwritten[]): Promise<void> {
+    const decided = this.#decide(some)
+    const kept = decided.filter(({ change }) => !this.#host.discards(change))
+    const discarded = decided.length === kept.length ? [] : decided.filter(({ change }) => this.#host.discards(change))
+    await Promise.all([
+      this.#send(kept, (each) => this.#session.store.commit(each.map(({ change }) => change))),
+      this.#send(discarded, (each) =>
+        this.#session.store.remove(each.map(({ change: { id, revision } }) => ({ id, revision, endKey: false }))),
+      ),
+    ])
+  }
+
+  #decide(some: readonly Unwritten[]): Decided[] {
+    const decided: Decided[] = []
+    // All of one write share an instant, so that equal changes can be written as one.
+    const now = this.#session.time.now()
+    for (const one of some) {
+      try {
+        const change = one.ending.decide(one.task, now)
+        decided.push({ ...one, change, tried: { task: one.task, change } })
+      } catch (error) {
+        this.#failed(one.ending, asHoldfastError(error))
+      }
+    }
+    return decided
+  }
+
+  async #send(
+    some: readonly Decided[],
+    write: (some: readonly Decided[]) => Promise<readonly string[]>,
+  ): Promise<void> {
+    if (some.length === 0) return
+    try {
+      const results = await write(some)
+      const conflicts: Unwritten[] = []
+      for (let i = 0; i < some.length; i++) {
+        const [one, result] = [some[i]!, results[i]!]
+        if (result === 'conflict') conflicts.push({ ...one, conflicts: one.conflicts + 1 })
+        else if (result === 'gone') this.#gone(one)
+        else this.#written(one)
+      }
+      await this.#readAgain(conflicts)
+    } catch (error) {
+      if (mayPass(error)) await this.#afterOutage(some, error)
+      // One bad ending must not hold up the others.
+      else if (some.length > 1 && !isOfTheStore(error)) for (const one of some) await this.#send([one], write)
+      else for (const { ending } of some) this.#failed(ending, asHoldfastError(error))
+    }
+  }
+
+  // ── 3. after a conflict or a lost reply: read, recognise, decide again ───────────────────────────────────────
+
+  /** There is no limit in time: the answer is in the store, and the lease may still be ours. */
+  async #afterOutage(some: readonly Unwritten[], error: unknown): Promise<void> {
+    const { clock, random } = this.#session
+    // After a refusal nothing was written.
+    const isUnclear = isContactLost(error)
+    const wait = Math.min(FIRST_WAIT * 2 ** some[0]!.outages, LONGEST_WAIT)
+    await pause(clock, wait * (0.5 + random()))
+    await this.#readAgain(
+      some.map((one) => ({ ...one, outages: one.outages + 1, isUnclear: one.isUnclear || isUnclear })),
+    )
+  }
+
+  async #readAgain(some: readonly Unwritten[]): Promise<void> {
+    if (some.length === 0) return
+    try {
+      const fresh = await this.#session.store.get(some.map(({ ending }) => ending.attempt.record.id))
+      const again: Unwritten[] = []
+      for (const [i, task] of fresh.entries()) {
+        const one = some[i]!
+        const { ending } = one
+        if (task === null) this.#gone(one)
+        else if (machine.hasOp(task, ending.attempt.token, [ending.move])) this.#recognised(one, task)
+        else if (one.conflicts > MOST_TRIES && !one.isUnclear) this.#failed(ending, tooManyConflicts(task.id))
+        else again.push({ ...one, task })
+      }
+      if (again.length > 0) await this.#write(again)
+    } catch (error) {
+      if (mayPass(error)) await this.#afterOutage(some, error)
+      else for (const { ending } of some) this.#failed(ending, asHoldfastError(error))
+    }
+  }
+
+  // ── 4. the end ───────────────────────────────────────────────────────────────────────────────────────────────
+
+  #written({ ending, task, change }: Decided): void {
+    this.#session.events.moved(task, change)
+    this.#end(ending, task, change)
+  }
+
+  /** An earlier try was written. By now the task may be on its next run: what is told is how this one ended. */
+  #recognised({ ending, tried }: Unwritten, task: TaskRecord): void {
+    if (tried !== null) this.#session.events.moved(tried.task, tried.change)
+    if (tried === null || task.revision === tried.change.revision + 1) this.#end(ending, task)
+    else this.#end(ending, tried.task, tried.change)
+  }
+
+  /** The task was removed: by an earlier try of ours whose reply was lost, or by someone else. */
+  #gone({ ending, task, isUnclear, tried }: Unwritten): void {
+    if (isUnclear) this.#end(ending, tried?.task ?? task, tried?.change)
+    else this.#failed(ending, notFound(task.id))
+  }
+
+  #failed({ attempt }: Ending, error: HoldfastError): void {
+    this.#drop(attempt)
+    tellIfStale(error, attempt.record)
+    this.#session.logger.warn(`the result of task ${attempt.record.id} was not written: ${error.message}`, {
+      code: error.code,
+    })
+    this.#host.ended(attempt, error)
+  }
+
+  #end({ attempt }: Ending, task: TaskRecord, change: Change | null = null): void {
+    this.#drop(attempt)
+    this.#host.ended(attempt, change === null ? task : applyChange(task, change))
+  }
+
+  #drop(attempt: Attempt): void {
+    this.#pending--
+    this.#host.heartbeat.drop(attempt)
+  }
+}
+
+const tooManyConflicts = (id: string): HoldfastError =>
+  new HoldfastError('STORE_CONFLICT', `task ${id} changed under every one of ${MOST_TRIES} tries`, { id })

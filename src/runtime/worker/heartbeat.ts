@@ -1,0 +1,188 @@
+/** Keeps a worker's leases alive from the moment of claim, and tells each attempt what the store says of its lease. */
+
+import { type HeldLease, type Keeper, type KeeperReport, UNHELD } from '../../store/store.ts'
+import { LeaseBoard } from '../../store/threads/lease-board.ts'
+import { LeaseKeeper } from '../../store/threads/lease-keeper.ts'
+import { type Cancel, soon } from '../clock.ts'
+import type { Session } from '../session.ts'
+import type { Attempt } from './attempt.ts'
+
+export class Heartbeat {
+  readonly #session: Session
+  readonly #leaseTtl: number
+  readonly #board: LeaseBoard
+  readonly #keeper: Keeper
+  /** By slot. */
+  readonly #attempts: (Attempt | null)[] = []
+  #held = 0
+  readonly #freeSlots: number[] = []
+  /** By token: what was reported of leases whose claim has not been answered. */
+  readonly #early = new Map<string, { readonly report: KeeperReport; readonly renewedAt: number }>()
+  /** Claims that have not been answered. */
+  #claims = 0
+  readonly #notHere: () => void
+  #stopBeat: Cancel | null = null
+
+  /** `most`: how many leases may be held at once. */
+  constructor(session: Session, workerId: string, leaseTtl: number, most: number) {
+    this.#session = session
+    this.#leaseTtl = leaseTtl
+    this.#board = LeaseBoard.withSlots(most)
+    for (let slot = most - 1; slot >= 0; slot--) {
+      this.#freeSlots.push(slot)
+      this.#attempts.push(null)
+    }
+    this.#notHere = session.held.add((token) =>
+      this.#attempts.some((attempt) => attempt?.token === token && attempt.abortedFor !== 'lease-lost'),
+    )
+    const report = (results: readonly KeeperReport[], at: number): void => this.#report(results, at)
+    const options = { workerId, board: this.#board, leaseTtl, every: leaseTtl / 3, held: () => this.#leases(), report }
+    const { store, clock } = session
+    this.#keeper =
+      store.keeper?.(options) ??
+      new LeaseKeeper(options, {
+        renew: (renewals) => store.renew(renewals, null),
+        mono: () => clock.mono(),
+        after: (delay, tick) => clock.after(delay, tick),
+      })
+  }
+
+  /** How many more leases can be held. */
+  get room(): number {
+    return this.#freeSlots.length
+  }
+
+  /**
+   * A claim is about to be sent: what it leases is kept from then on, also while the reply waits. The function is called once, when there is
+   * a reply or none will come. It returns false when what was leased has been given back, because the event loop was still for too long.
+   */
+  claiming(op: string): () => boolean {
+    const ticket = this.#keeper.claiming === undefined ? null : this.#board.beginClaim()
+    if (ticket === null) return () => true
+    if (this.#claims++ === 0) this.#early.clear()
+    this.#keeper.claiming!(op, ticket)
+    return () => {
+      this.#claims--
+      return this.#board.endClaim(ticket)
+    }
+  }
+
+  /** From the reply to the claim on, before anything runs. */
+  hold(attempts: readonly Attempt[]): void {
+    this.#board.beat(this.#session.clock.mono())
+    const leases = attempts.map((attempt) => {
+      const slot = this.#freeSlots.pop()!
+      attempt.slot = slot
+      this.#board.wait(slot)
+      this.#attempts[slot] = attempt
+      return leaseOf(attempt)
+    })
+    this.#held += leases.length
+    this.#keeper.hold(leases)
+    this.#beatOn()
+    this.#reportEarly(attempts)
+  }
+
+  /** Before the handler is called: the keeper must see it even if the handler never yields. False: it has been given back. */
+  started(attempt: Attempt): boolean {
+    return this.#board.start(attempt.slot, attempt.until)
+  }
+
+  /** It ended in time: from now on its lease is kept until the end is written, also past its timeout. */
+  settled(attempt: Attempt): void {
+    if (this.#holds(attempt)) this.#board.settle(attempt.slot)
+  }
+
+  progress(attempt: Attempt, progress: string): void {
+    if (this.#holds(attempt)) this.#keeper.progress(attempt.slot, progress)
+  }
+
+  /** Its lease has ended, or is not needed any more. */
+  drop(attempt: Attempt): void {
+    if (!this.#holds(attempt)) return
+    this.#attempts[attempt.slot] = null
+    this.#held--
+    this.#board.free(attempt.slot)
+    this.#freeSlots.push(attempt.slot)
+  }
+
+  close(): void {
+    this.#stopBeat?.()
+    this.#keeper.close()
+    this.#notHere()
+    this.#attempts.fill(null)
+    this.#held = 0
+  }
+
+  /** Its lease is being renewed, and was in time: also after an outage in which it had been given up for lost. */
+  keeps(attempt: Attempt): boolean {
+    return this.#holds(attempt) && !this.isOverdue(attempt)
+  }
+
+  #leases(): HeldLease[] {
+    return this.#attempts.flatMap((attempt) => (attempt === null ? [] : [leaseOf(attempt)]))
+  }
+
+  #holds(attempt: Attempt): boolean {
+    return this.#attempts[attempt.slot] === attempt
+  }
+
+  /** While anything is held: shows the keeper that this event loop is alive, and fences what was not renewed in time. */
+  #beatOn(): void {
+    if (this.#stopBeat) return
+    const every = this.#leaseTtl / 3
+    const dueAt = this.#session.clock.mono() + every
+    this.#stopBeat = this.#session.clock.after(every, () => {
+      this.#stopBeat = null
+      const now = this.#session.clock.mono()
+      this.#board.beat(now)
+      // After a standstill the renewals that were made meanwhile, or are due, are told first.
+      if (now - dueAt > every) soon(() => this.#fenceOverdue())
+      else this.#fenceOverdue()
+      if (this.#held > 0) this.#beatOn()
+    })
+  }
+
+  /** The holder's own deadline: contact may be lost, and another worker may have the task by now. */
+  #fenceOverdue(): void {
+    for (const attempt of this.#attempts) if (attempt !== null && this.isOverdue(attempt)) attempt.loseLease()
+  }
+
+  /** Its lease may be over, as far as this process knows: the process may have been stopped, or cut off. */
+  isOverdue(attempt: Attempt, now = this.#session.clock.mono()): boolean {
+    if (now - attempt.renewedAt <= this.#leaseTtl) return false
+    // This event loop may have been busy, and what the keeper did meanwhile waits to be read.
+    this.#keeper.reportNow?.()
+    return now - attempt.renewedAt > this.#leaseTtl
+  }
+
+  #report(results: readonly KeeperReport[], renewedAt: number): void {
+    for (const report of results) {
+      if (report.slot === UNHELD) this.#early.set(report.token, { report, renewedAt })
+      // The slot may be another's by now.
+      else if (this.#attempts[report.slot]?.token === report.token)
+        this.#tell(this.#attempts[report.slot]!, report, renewedAt)
+    }
+  }
+
+  #reportEarly(attempts: readonly Attempt[]): void {
+    this.#keeper.reportNow?.()
+    if (this.#early.size === 0) return
+    for (const attempt of attempts) {
+      const early = this.#early.get(attempt.token)
+      if (early !== undefined) this.#tell(attempt, early.report, early.renewedAt)
+    }
+  }
+
+  #tell(attempt: Attempt, { renewed }: KeeperReport, renewedAt: number): void {
+    if (renewed === 'lost') {
+      this.drop(attempt)
+      attempt.loseLease()
+      return
+    }
+    attempt.renewedAt = Math.max(attempt.renewedAt, renewedAt)
+    if (renewed === 'cancel') attempt.abort('cancelled')
+  }
+}
+
+const leaseOf = ({ slot, record: { id }, token }: Attempt): HeldLease => ({ slot, id, token })

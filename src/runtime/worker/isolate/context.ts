@@ -1,0 +1,107 @@
+/** The context of an isolated run, in the child: what it reports goes to the worker as messages. */
+import type { Duration } from '../../../core/durations.ts'
+import { HoldfastError } from '../../../core/errors.ts'
+import { RescheduleError, type RescheduleOptions } from '../../../core/failure.ts'
+import { encodePayload } from '../../../core/payload.ts'
+import { Task } from '../../../core/task-view.ts'
+import type { Client } from '../../client.ts'
+import { type Cancel, systemClock } from '../../clock.ts'
+import { AbortedError, type AbortReason, type TaskContext } from '../../handler.ts'
+import type { Logger } from '../../logger.ts'
+import type { FromChild, LogLevel, ToChild } from './protocol.ts'
+
+type RunMessage = Extract<ToChild, { readonly kind: 'run' }>
+
+/** The last value wins, so a handler that reports in a tight loop sends no more often than this. */
+const PROGRESS_EVERY = 100
+
+export class IsolatedContext implements TaskContext {
+  readonly task: Task
+  readonly workerId: string
+  readonly log: Logger
+  readonly #message: RunMessage
+  readonly #send: (message: FromChild) => void
+  readonly #controller = new AbortController()
+  #isOver = false
+  #sentAt = Number.NEGATIVE_INFINITY
+  #unsent: string | null = null
+  #cancel: Cancel | null = null
+
+  constructor(message: RunMessage, send: (message: FromChild) => void) {
+    this.#message = message
+    this.#send = send
+    this.task = new Task(message.task)
+    this.workerId = message.workerId
+    this.log = {
+      debug: (text, facts) => this.#log('debug', text, facts),
+      info: (text, facts) => this.#log('info', text, facts),
+      warn: (text, facts) => this.#log('warn', text, facts),
+      error: (text, facts) => this.#log('error', text, facts),
+    }
+  }
+
+  get run(): number {
+    return this.#message.run
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  get fence(): number {
+    return this.task.attempts
+  }
+
+  get attempt(): number {
+    return this.task.attempts
+  }
+
+  get client(): Client {
+    throw new HoldfastError('NOT_IN_ISOLATION', 'ctx.client is not there in an isolated handler: connect in its module')
+  }
+
+  progress(value: unknown): void {
+    const { text } = encodePayload(value, 'progress', this.#message.maxPayload)
+    if (this.#isOver) return
+    this.#unsent = text
+    const wait = this.#sentAt + PROGRESS_EVERY - systemClock.mono()
+    // A handler that does not yield gets no timer: then the next call sends.
+    if (wait <= 0) this.#sendProgress()
+    else this.#cancel ??= systemClock.after(wait, () => this.#sendProgress())
+  }
+
+  reschedule(delay: Duration, options: RescheduleOptions = {}): RescheduleError {
+    return new RescheduleError(delay, options)
+  }
+
+  abort(reason: AbortReason): void {
+    this.#controller.abort(new AbortedError(reason))
+  }
+
+  close(): void {
+    this.#isOver = true
+    this.#cancel?.()
+  }
+
+  #sendProgress(): void {
+    this.#cancel?.()
+    this.#cancel = null
+    if (this.#unsent === null || this.#isOver) return
+    this.#send({ kind: 'progress', run: this.run, text: this.#unsent })
+    this.#unsent = null
+    this.#sentAt = systemClock.mono()
+  }
+
+  #log(level: LogLevel, message: string, facts: Record<string, unknown> = {}): void {
+    this.#send({ kind: 'log', run: this.run, level, message: String(message), facts: factsText(facts) })
+  }
+}
+
+/** What JSON cannot hold is no reason to fail. */
+const factsText = (facts: Record<string, unknown>): string => {
+  try {
+    return JSON.stringify(facts)
+  } catch {
+    return JSON.stringify(Object.fromEntries(Object.entries(facts).map(([name, value]) => [name, String(value)])))
+  }
+}

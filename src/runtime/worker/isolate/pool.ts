@@ -1,0 +1,171 @@
+/** The children of a worker: kept warm, reused by the handlers of one module, never more than there are slots. */
+import { formatDuration } from '../../../core/durations.ts'
+import { HoldfastError } from '../../../core/errors.ts'
+import { EncodedOutput } from '../../../core/output.ts'
+import type { Payload } from '../../../core/payload.ts'
+import { type Cancel, soon } from '../../clock.ts'
+import type { Session } from '../../session.ts'
+import type { Attempt } from '../attempt.ts'
+import { ChildHandle } from './child-handle.ts'
+import type { Isolation } from './options.ts'
+import { crossing } from './protocol.ts'
+
+/** A child that is not ready by then is killed. The time is not taken from the task's timeout. */
+export const START_LIMIT = 30_000
+/** A child that had nothing to do for so long is let go. */
+const IDLE_LIMIT = 60_000
+/** How long a worker that stops waits for killed children. */
+const DEATH_LIMIT = 1_000
+
+export class IsolatedChildren {
+  readonly #session: Session
+  readonly #most: number
+  readonly #busy = new Set<ChildHandle>()
+  /** The one that was used last is last. */
+  #idle: ChildHandle[] = []
+  #runs = 0
+  #cancelSweep: Cancel | null = null
+
+  constructor(session: Session, most: number) {
+    this.#session = session
+    this.#most = most
+  }
+
+  /** `input`: as its schema has parsed it; null: as it is in the task. */
+  async run(isolation: Isolation, input: Payload | null, attempt: Attempt): Promise<EncodedOutput> {
+    const child = this.#take(isolation)
+    let stopListening = (): void => {}
+    try {
+      // Before it has begun there is nothing to kill: a child that is no longer wanted waits for the next run.
+      await this.#untilReady(child, attempt.signal)
+      attempt.killer = () => child.kill()
+      attempt.begun()
+      stopListening = this.#obey(attempt, child, isolation.grace)
+      const { output } = await child.run(
+        {
+          kind: 'run',
+          run: ++this.#runs,
+          module: isolation.module,
+          export: isolation.export,
+          task: crossing(attempt.record),
+          input: input?.text ?? null,
+          encoding: input?.encoding ?? 'json',
+          workerId: attempt.workerId,
+          maxPayload: this.#session.maxPayload,
+        },
+        {
+          progress: (progress) => attempt.progress(JSON.parse(progress)),
+          log: ({ level, message, facts }) => attempt.log[level](message, JSON.parse(facts)),
+        },
+      )
+      return new EncodedOutput(output)
+    } catch (error) {
+      throw child.isUsable || !attempt.isKilled ? error : endOf(attempt, isolation)
+    } finally {
+      stopListening()
+      attempt.killer = null
+      this.#giveBack(child)
+    }
+  }
+
+  /** Kills all of them; resolves when they are dead, or do not die. */
+  async close(): Promise<void> {
+    this.#cancelSweep?.()
+    const all = [...this.#busy, ...this.#idle.splice(0)]
+    if (all.length === 0) return
+    for (const child of all) child.kill()
+    const late = Promise.withResolvers<void>()
+    const cancel = this.#session.clock.after(DEATH_LIMIT, late.resolve)
+    await Promise.race([Promise.all(all.map(({ dead }) => dead)), late.promise])
+    cancel()
+    // Those who ran something have settled by then.
+    await new Promise<void>((done) => soon(done))
+  }
+
+  #take(isolation: Isolation): ChildHandle {
+    this.#idle = this.#idle.filter(({ isUsable }) => isUsable)
+    const at = this.#idle.findLastIndex((child) => isSame(child.isolation, isolation))
+    const [warm] = at === -1 ? [] : this.#idle.splice(at, 1)
+    // The one that was used least lately makes room.
+    if (warm === undefined && this.#busy.size + this.#idle.length >= this.#most) this.#idle.shift()?.kill()
+    const child =
+      warm ??
+      new ChildHandle(isolation, ({ message }) => this.#session.logger.warn(message, { module: isolation.module }))
+    this.#busy.add(child)
+    return child
+  }
+
+  #giveBack(child: ChildHandle): void {
+    this.#busy.delete(child)
+    if (!child.isUsable) return
+    child.idleSince = this.#session.clock.mono()
+    this.#idle.push(child)
+    this.#sweepLater()
+  }
+
+  #sweepLater(): void {
+    if (this.#cancelSweep !== null || this.#idle.length === 0) return
+    this.#cancelSweep = this.#session.clock.after(IDLE_LIMIT, () => {
+      this.#cancelSweep = null
+      const since = this.#session.clock.mono() - IDLE_LIMIT
+      for (const child of this.#idle) if (child.idleSince <= since) child.kill()
+      this.#idle = this.#idle.filter(({ isUsable }) => isUsable)
+      this.#sweepLater()
+    })
+  }
+
+  async #untilReady(child: ChildHandle, signal: AbortSignal): Promise<void> {
+    const aborted = Promise.withResolvers<never>()
+    const abort = (): void => aborted.reject(signal.reason)
+    let isLate = false
+    const cancel = this.#session.clock.after(START_LIMIT, () => {
+      isLate = true
+      child.kill()
+    })
+    signal.addEventListener('abort', abort, { once: true })
+    try {
+      signal.throwIfAborted()
+      await Promise.race([child.ready, aborted.promise])
+    } catch (error) {
+      throw isLate ? notReady(child.isolation) : error
+    } finally {
+      cancel()
+      signal.removeEventListener('abort', abort)
+    }
+  }
+
+  /** A cancel has its grace, and a shutdown what the worker gives; otherwise see Attempt.kill. */
+  #obey(attempt: Attempt, child: ChildHandle, grace: number): () => void {
+    const { signal } = attempt
+    let cancel: Cancel = () => {}
+    const obey = (): void => {
+      const reason = attempt.abortedFor!
+      if (reason === 'cancelled' || reason === 'shutdown') child.abort(reason)
+      if (reason === 'cancelled') cancel = this.#session.clock.after(grace, () => attempt.kill())
+    }
+    signal.addEventListener('abort', obey, { once: true })
+    return () => {
+      cancel()
+      signal.removeEventListener('abort', obey)
+    }
+  }
+}
+
+const notReady = ({ kind, module }: Isolation): HoldfastError =>
+  new HoldfastError(
+    'HANDLER_CRASHED',
+    `the handler's ${kind} has not loaded ${module} within ${formatDuration(START_LIMIT)}`,
+  )
+
+const isSame = (one: Isolation, other: Isolation): boolean =>
+  one.kind === other.kind && one.module === other.module && one.heap === other.heap
+
+/** Why it was killed. */
+const endOf = (attempt: Attempt, { grace }: Isolation): HoldfastError => {
+  const { id } = attempt.record
+  if (attempt.abortedFor === 'cancelled')
+    return new HoldfastError('HANDLER_STUCK', `did not stop within ${formatDuration(grace)} of its cancel: killed`, {
+      id,
+    })
+  return new HoldfastError('HANDLER_CRASHED', `killed: ${attempt.abortedFor}`, { id })
+}

@@ -1,0 +1,129 @@
+/** What a worker may be told, checked and filled with defaults. */
+import { type Duration, parseDuration } from '../../core/durations.ts'
+import { HoldfastError } from '../../core/errors.ts'
+import { checkOptionNames } from '../../core/option-names.ts'
+import { checkInteger, checkName, checkWorkerId } from '../../core/submission.ts'
+import type { Task } from '../../core/task-view.ts'
+import type { TaskDefinition } from '../definition.ts'
+import type { TaskContext } from '../handler.ts'
+import { newOp, type Session } from '../session.ts'
+import { leaseTtlOf } from '../tasks/lease-ttl.ts'
+
+/** Called as things happen; what a hook throws is logged and changes nothing. */
+export interface WorkerHooks {
+  onStart?(): void
+  onStop?(): void
+  onTaskStart?(task: Task): void
+  /**
+   * `error` is what the handler threw, or null. When the result could not be written (STALE_LEASE: another worker has the
+   * task), it is that HoldfastError, and `task` is still the running one that was claimed.
+   */
+  onTaskEnd?(task: Task, error: (Error & { readonly code?: unknown }) | null): void
+  /** Its handler has not settled `stuckAfter` after its timeout, cancel or lost lease; its slot goes to others. */
+  onStuck?(task: Task): void
+}
+
+export interface WorkerOptions {
+  /** Unique per process start. Made from host, process and chance when left out. */
+  readonly id?: string
+  /** Handlers at once. Default 10. */
+  readonly concurrency?: number
+  /** Served round-robin. Default ['default']. */
+  readonly queues?: readonly string[]
+  /** How long a lease lasts without a heartbeat. Default: the store's, 5 s on SQLite and PostgreSQL. */
+  readonly leaseTtl?: Duration
+  /** How long running handlers may go on after stop. Default 30 s. */
+  readonly stopTimeout?: Duration
+  /** The longest time between two looks while nothing wakes the worker. Default 2 s. */
+  readonly pollInterval?: Duration
+  /** Make the tasks of schedules that are due. Default true. */
+  readonly scheduler?: boolean
+  /** How long a handler may go on after its timeout, cancel or lost lease before its slot goes to others. Default 30 s. */
+  readonly stuckAfter?: Duration
+  /** Stop, and let `run` reject with WORKER_STUCK, once as many handlers are stuck as there are slots. Default false; true in `holdfast worker`. */
+  readonly exitWhenStuck?: boolean
+  readonly hooks?: WorkerHooks
+  /**
+   * Called for each run that failed, with what the handler threw, the task after it (`failed`: it is dead) and the
+   * context of the run. For Sentry and the like; what it throws is logged and changes nothing.
+   */
+  readonly onError?: (error: Error, task: Task, ctx: TaskContext) => void
+}
+
+/** Looks after schedules while workers run: see runtime/schedules. */
+export interface SchedulerOfWorker {
+  start(): void
+  stop(): Promise<void>
+}
+
+export interface WorkerSettings {
+  readonly id: string
+  readonly concurrency: number
+  readonly queues: readonly string[]
+  readonly leaseTtl: number
+  readonly stopTimeout: number
+  readonly pollInterval: number
+  readonly scheduler: boolean
+  readonly stuckAfter: number
+  readonly exitWhenStuck: boolean
+  readonly hooks: WorkerHooks
+  readonly onError: WorkerOptions['onError']
+}
+
+const OPTIONS: ReadonlySet<string> = new Set<keyof WorkerOptions>([
+  'id',
+  'concurrency',
+  'queues',
+  'leaseTtl',
+  'stopTimeout',
+  'pollInterval',
+  'scheduler',
+  'stuckAfter',
+  'exitWhenStuck',
+  'hooks',
+  'onError',
+])
+const HOOKS: ReadonlySet<string> = new Set<keyof WorkerHooks>([
+  'onStart',
+  'onStop',
+  'onTaskStart',
+  'onTaskEnd',
+  'onStuck',
+])
+
+export const workerSettings = (session: Session, options: WorkerOptions): WorkerSettings => {
+  checkOptionNames(options, OPTIONS, 'worker')
+  checkOptionNames(options.hooks ?? {}, HOOKS, 'hooks')
+  return settingsOf(session, options)
+}
+
+const settingsOf = (session: Session, options: WorkerOptions): WorkerSettings => ({
+  id: checkWorkerId(options.id ?? `${session.name}/${newOp()}`),
+  concurrency: checkInteger(options.concurrency ?? 10, 'concurrency', 1, 10_000),
+  queues: checkQueues(options.queues ?? ['default']),
+  leaseTtl: leaseTtlOf(session, options.leaseTtl),
+  stopTimeout: parseDuration(options.stopTimeout ?? '30s', 'stopTimeout'),
+  pollInterval: parseDuration(options.pollInterval ?? '2s', 'pollInterval'),
+  scheduler: options.scheduler ?? true,
+  stuckAfter: parseDuration(options.stuckAfter ?? '30s', 'stuckAfter'),
+  exitWhenStuck: options.exitWhenStuck ?? false,
+  hooks: options.hooks ?? {},
+  onError: options.onError,
+})
+
+const checkQueues = (names: readonly string[]): readonly string[] => {
+  if (names.length === 0) {
+    throw new HoldfastError('INVALID_OPTION', 'queues is empty: name at least one', { field: 'queues' })
+  }
+  return [...new Set(names.map((name) => checkName(name, 'queues')))]
+}
+
+/** Its tasks would wait forever in a queue without a worker. */
+export const mustServe = (queues: readonly string[], { type, options: { queue } }: TaskDefinition): void => {
+  if (queue === undefined || queues.includes(queue)) return
+  throw new HoldfastError(
+    'INVALID_OPTION',
+    `'${type}' goes to queue '${queue}', which this worker does not serve: add it to queues (holdfast worker --queue ${[...queues, queue].join(' --queue ')})`,
+    { field: 'queues' },
+  )
+}

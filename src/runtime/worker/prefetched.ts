@@ -1,0 +1,54 @@
+/** Tasks that were claimed and wait for a slot. What stands behind slow handlers is released: an idle worker elsewhere may have it. */
+import type { Cancel, Clock } from '../clock.ts'
+import type { Attempt } from './attempt.ts'
+import type { RecentRate } from './recent-rate.ts'
+
+const A_SECOND = 1_000
+
+export class Prefetched {
+  readonly #clock: Clock
+  readonly #starts: RecentRate
+  readonly #release: (attempts: readonly Attempt[]) => void
+  #waiting: Attempt[] = []
+  #cancel: Cancel | null = null
+
+  constructor(clock: Clock, starts: RecentRate, release: (attempts: readonly Attempt[]) => void) {
+    this.#clock = clock
+    this.#starts = starts
+    this.#release = release
+  }
+
+  get length(): number {
+    return this.#waiting.length
+  }
+
+  add(attempts: readonly Attempt[]): void {
+    for (const attempt of attempts) this.#waiting.push(attempt)
+  }
+
+  take(most: number): Attempt[] {
+    return this.#waiting.splice(0, most)
+  }
+
+  /** Those for which `isUnwanted` says so; left out: all. */
+  releaseAll(isUnwanted: (attempt: Attempt) => boolean = () => true): void {
+    const released = this.#waiting.filter(isUnwanted)
+    this.#waiting = this.#waiting.filter((attempt) => !isUnwanted(attempt))
+    this.#release(released)
+  }
+
+  /** A second from now, and again while any wait: more than are started in a second go back. */
+  releaseSurplusLater(): void {
+    if (this.#cancel !== null || this.#waiting.length === 0) return
+    this.#cancel = this.#clock.after(A_SECOND, () => {
+      this.#cancel = null
+      const surplus = this.#waiting.length - this.#starts.within(A_SECOND)
+      if (surplus > 0) this.#release(this.#waiting.splice(-surplus))
+      this.releaseSurplusLater()
+    })
+  }
+
+  close(): void {
+    this.#cancel?.()
+  }
+}

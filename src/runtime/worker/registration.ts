@@ -1,0 +1,230 @@
+/** Which workers are alive: each says so in a document of the store, every ten seconds, on S3 every minute. */
+import { hostname } from 'node:os'
+import { WORKER } from '../../core/document-names.ts'
+import type { Instant } from '../../core/task.ts'
+import type { Document } from '../../store/store.ts'
+import { version } from '../../version.ts'
+import { type Cancel, pause } from '../clock.ts'
+import { editDocument } from '../documents.ts'
+import { withPatience } from '../patience.ts'
+import type { Session } from '../session.ts'
+import type { WorkerSettings } from './options.ts'
+import type { StuckTask } from './stuck.ts'
+
+export interface WorkerInfo {
+  readonly id: string
+  readonly types: readonly string[]
+  readonly queues: readonly string[]
+  readonly concurrency: number
+  /** Of Holdfast. */
+  readonly version: string
+  readonly host: string
+  readonly pid: number
+  readonly startedAt: Instant
+  /** When it was last heard of. */
+  readonly beatAt: Instant
+  /** It claims over HTTP. Left out: it uses the store itself. */
+  readonly via?: 'http'
+  /** Handlers that did not stop when told to: how many, and the first 100 of them. */
+  readonly stuck: { readonly count: number; readonly tasks: readonly StuckTask[] }
+  /** false: as many are stuck as it has slots, and it takes nothing until one settles. */
+  readonly claiming: boolean
+}
+
+/** What may change while it lives. */
+export interface WorkerState {
+  readonly types: readonly string[]
+  readonly stuck: readonly StuckTask[]
+  readonly claiming: boolean
+}
+
+/** Where leases are long, requests are dear: then beats are rare, too. */
+const beatEvery = ({ store }: Session): number => Math.max(10_000, 2 * store.leaseTtl)
+/** Three beats missed: gone. */
+const goneAfter = (session: Session): number => 3 * beatEvery(session)
+/** Beats between two looks for documents that the dead have left. */
+const SWEEP_EVERY = 6
+/** What changed is told so soon: changes of one moment are one write. */
+const CHANGED_AFTER = 250
+const MOST_STUCK = 100
+/** How long a worker that stops waits for a store that does not answer: what it leaves is swept by others. */
+const PATIENCE = 1_000
+
+export class Registration {
+  readonly #session: Session
+  readonly #settings: WorkerSettings
+  readonly #state: () => WorkerState
+  readonly #name: string
+  #startedAt: Instant = 0
+  #version = 0
+  #beats = 0
+  #beating: Promise<void> | null = null
+  #isStopped = false
+  #hasChanged = false
+  #cancel: Cancel = () => {}
+
+  constructor(session: Session, settings: WorkerSettings, state: () => WorkerState) {
+    this.#session = session
+    this.#settings = settings
+    this.#state = state
+    this.#name = WORKER + settings.id
+  }
+
+  start(): void {
+    this.#startedAt = this.#session.time.now()
+    this.#tick()
+  }
+
+  /** Writes sooner than the next beat would. */
+  changed(): void {
+    if (this.#hasChanged || this.#isStopped) return
+    this.#hasChanged = true
+    this.#cancel()
+    this.#cancel = this.#session.clock.after(CHANGED_AFTER, () => this.#tick())
+  }
+
+  #tick(): void {
+    this.#cancel = this.#session.clock.after(beatEvery(this.#session), () => this.#tick())
+    // One that is still under way will do, unless it began before the last change.
+    if (this.#beating === null) {
+      this.#hasChanged = false
+      this.#beating = this.#beat()
+    } else if (this.#hasChanged) {
+      void this.#beating.then(() => {
+        this.#hasChanged = false
+        this.changed()
+      })
+    }
+  }
+
+  /** Takes the document away, unless the store does not answer. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    this.#cancel()
+    const over = new AbortController()
+    const leave = this.#leave().finally(() => over.abort())
+    await Promise.race([leave, pause(this.#session.clock, PATIENCE, over.signal)])
+  }
+
+  /** Never rejects: work goes on whether or not it can be told. */
+  async #beat(): Promise<void> {
+    try {
+      if (this.#beats++ % SWEEP_EVERY === 0) await sweep(this.#session, this.#name)
+      await this.#write()
+    } catch {
+      // The next one tells.
+    }
+    this.#beating = null
+  }
+
+  async #write(): Promise<void> {
+    const { documents } = this.#session.store
+    const value = this.#text()
+    let version = await documents.put(this.#name, value, this.#version)
+    if (version === null) {
+      // Swept while this process stood still, or the reply to the last beat was lost.
+      const there = await documents.get(this.#name)
+      version = await documents.put(this.#name, value, there?.version ?? 0)
+    }
+    this.#version = version ?? this.#version
+  }
+
+  async #leave(): Promise<void> {
+    await this.#beating
+    try {
+      const { documents } = this.#session.store
+      if (await documents.delete(this.#name, this.#version)) return
+      const there = await documents.get(this.#name)
+      if (there !== null) await documents.delete(this.#name, there.version)
+    } catch {
+      // Swept by others.
+    }
+  }
+
+  #text(): string {
+    const { queues, concurrency } = this.#settings
+    const { types, stuck, claiming } = this.#state()
+    return JSON.stringify({
+      types,
+      queues,
+      concurrency,
+      version: version(),
+      host: hostname(),
+      pid: process.pid,
+      startedAt: new Date(this.#startedAt).toISOString(),
+      beatAt: new Date(this.#session.time.now()).toISOString(),
+      stuck: { count: stuck.length, tasks: stuck.slice(0, MOST_STUCK) },
+      claiming,
+    })
+  }
+}
+
+/** A worker that claims through a server: the server tells for it. */
+export interface RemoteWorker {
+  readonly queues: readonly string[]
+  readonly types: readonly string[]
+  readonly concurrency: number
+  /** By which server. */
+  readonly host: string
+}
+
+/** Workers elsewhere, each told of at most once a beat; one that is silent is gone after three. */
+export class RemoteWorkers {
+  readonly #session: Session
+  readonly #told = new Map<string, { readonly at: number; readonly text: string }>()
+
+  constructor(session: Session) {
+    this.#session = session
+  }
+
+  /** Never rejects: a claim must not fail because of it. */
+  async heardOf(id: string, worker: RemoteWorker): Promise<void> {
+    const { clock, time } = this.#session
+    const text = JSON.stringify(worker)
+    const told = this.#told.get(id)
+    if (told !== undefined && told.text === text && clock.mono() - told.at < beatEvery(this.#session)) return
+    this.#told.set(id, { at: clock.mono(), text })
+    for (const [other, { at }] of this.#told) if (clock.mono() - at > goneAfter(this.#session)) this.#told.delete(other)
+    const now = new Date(time.now()).toISOString()
+    try {
+      await editDocument(this.#session, WORKER + id, (before) => {
+        const startedAt = before === null ? now : (JSON.parse(before) as { startedAt: string }).startedAt
+        return JSON.stringify({ ...worker, version: version(), pid: 0, via: 'http', startedAt, beatAt: now })
+      })
+    } catch {
+      this.#told.delete(id)
+    }
+  }
+}
+
+/** By id. */
+export const liveWorkers = async (session: Session): Promise<WorkerInfo[]> => {
+  const documents = await withPatience(session, () => session.store.documents.list(WORKER))
+  const now = session.time.now()
+  return documents.flatMap((document) => {
+    const info = parsed(document)
+    return info !== null && now - info.beatAt <= goneAfter(session) ? [info] : []
+  })
+}
+
+const sweep = async (session: Session, own: string): Promise<void> => {
+  const { store, time } = session
+  for (const document of await store.documents.list(WORKER)) {
+    const info = parsed(document)
+    const isGone = info === null || time.now() - info.beatAt > goneAfter(session)
+    if (isGone && document.name !== own) await store.documents.delete(document.name, document.version)
+  }
+}
+
+/** null: not what this release writes. */
+const parsed = ({ name, value }: Document): WorkerInfo | null => {
+  try {
+    const info = JSON.parse(value)
+    const [startedAt, beatAt] = [Date.parse(info.startedAt), Date.parse(info.beatAt)]
+    if (!Array.isArray(info.types) || !Array.isArray(info.queues) || Number.isNaN(beatAt)) return null
+    const { stuck = { count: 0, tasks: [] }, claiming = true } = info
+    return { ...info, id: name.slice(WORKER.length), startedAt, beatAt, stuck, claiming }
+  } catch {
+    return null
+  }
+}

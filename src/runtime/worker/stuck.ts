@@ -1,0 +1,159 @@
+/** Handlers that did not stop when told to. Their slots go to others, up to a bound; until they settle they are counted and named. */
+import { channel } from 'node:diagnostics_channel'
+import { formatDuration } from '../../core/durations.ts'
+import { HoldfastError } from '../../core/errors.ts'
+import type { Instant } from '../../core/task.ts'
+import type { Cancel } from '../clock.ts'
+import type { AbortReason } from '../handler.ts'
+import type { Session } from '../session.ts'
+import type { Attempt } from './attempt.ts'
+import type { Finisher } from './finisher.ts'
+import type { Heartbeat } from './heartbeat.ts'
+import type { Hooks } from './hooks.ts'
+import type { WorkerSettings } from './options.ts'
+
+/** A task whose handler is stuck; its end has been written, or its lease has lapsed. */
+export interface StuckTask {
+  readonly id: string
+  readonly type: string
+  readonly queue: string
+  /** Which run of it. */
+  readonly attempt: number
+  readonly since: Instant
+}
+
+export interface StuckHost {
+  readonly heartbeat: Heartbeat
+  readonly finisher: Finisher
+  readonly hooks: Hooks
+  readonly running: ReadonlySet<Attempt>
+  /** Its slot goes to others. */
+  freed(attempt: Attempt): void
+  /** As many are stuck as there are slots. */
+  allStuck(error: HoldfastError): void
+}
+
+/** Gauges listen to it: `change` is 1 or -1. */
+const changes = channel('holdfast:stuck')
+
+const TOLD: Readonly<Record<AbortReason, string>> = {
+  timeout: 'its timeout',
+  cancelled: 'it was cancelled',
+  'lease-lost': 'its lease was lost',
+  shutdown: 'the shutdown',
+}
+
+export class StuckHandlers {
+  readonly #session: Session
+  readonly #settings: WorkerSettings
+  readonly #host: StuckHost
+  /** Told to stop, in that order; monotonic: when each counts as stuck. */
+  readonly #told = new Map<Attempt, number>()
+  readonly #stuck = new Map<Attempt, StuckTask>()
+  #cancel: Cancel | null = null
+
+  constructor(session: Session, settings: WorkerSettings, host: StuckHost) {
+    this.#session = session
+    this.#settings = settings
+    this.#host = host
+  }
+
+  /** For the registration. */
+  get state(): { readonly stuck: readonly StuckTask[]; readonly claiming: boolean } {
+    return { stuck: [...this.#stuck.values()], claiming: !this.isFull }
+  }
+
+  /** As many as there are slots: the worker takes nothing new. */
+  get isFull(): boolean {
+    return this.#stuck.size >= this.#settings.concurrency
+  }
+
+  /** Its signal has aborted, or it is being killed. A shutdown has limits of its own. */
+  watch(attempt: Attempt): void {
+    // An isolated run that was only told to stop is killed after its grace.
+    const willBeKilled = attempt.killer !== null && !attempt.isKilled
+    if (willBeKilled || attempt.abortedFor === 'shutdown') return
+    if (this.#told.has(attempt) || !this.#host.running.has(attempt)) return
+    this.#told.set(attempt, this.#session.clock.mono() + this.#settings.stuckAfter)
+    this.#arm()
+  }
+
+  /** True when it was stuck until now. */
+  settled(attempt: Attempt): boolean {
+    this.#told.delete(attempt)
+    if (!this.#stuck.delete(attempt)) return false
+    changes.publish({ task: attempt.record, change: -1 })
+    return true
+  }
+
+  close(): void {
+    this.#cancel?.()
+    this.#told.clear()
+  }
+
+  #arm(): void {
+    const [first] = this.#told.values()
+    if (this.#cancel !== null || first === undefined) return
+    this.#cancel = this.#session.clock.after(first - this.#session.clock.mono(), () => {
+      this.#cancel = null
+      this.#look()
+      this.#arm()
+    })
+  }
+
+  #look(): void {
+    const now = this.#session.clock.mono()
+    for (const [attempt, at] of this.#told) {
+      if (at > now) return
+      this.#told.delete(attempt)
+      // Contact came back before anyone took the task: it is still this worker's, and may end well.
+      if (attempt.abortedFor === 'lease-lost' && !attempt.isTimedOut && this.#host.heartbeat.keeps(attempt))
+        this.watch(attempt)
+      else this.#giveUp(attempt)
+    }
+  }
+
+  #giveUp(attempt: Attempt): void {
+    const { id, type, queue, attempts } = attempt.record
+    const { stuckAfter, concurrency } = this.#settings
+    this.#stuck.set(attempt, { id, type, queue, attempt: attempts, since: this.#session.time.now() })
+    changes.publish({ task: attempt.record, change: 1 })
+    const since = `${formatDuration(stuckAfter)} after ${TOLD[attempt.abortedFor!]}`
+    this.#session.logger.warn(
+      `the handler of '${type}' is stuck: it has not settled ${since}; others get its slot (${this.#stuck.size} stuck, ${concurrency} slots)`,
+      { task: id, attempt: attempts },
+    )
+    this.#end(attempt)
+    this.#host.hooks.stuck(attempt)
+    this.#host.freed(attempt)
+    if (this.isFull) this.#full()
+  }
+
+  /** What it says later counts for nothing. After a cancel its end is written; a lease that was lost is not renewed. */
+  #end(attempt: Attempt): void {
+    if (attempt.isWritten) return
+    attempt.isWritten = true
+    if (attempt.isTimedOut) this.#host.finisher.timeOut(attempt)
+    else if (attempt.abortedFor === 'cancelled')
+      this.#host.finisher.abandon(attempt, didNotStop(attempt.record.id, this.#settings.stuckAfter))
+    else this.#host.heartbeat.drop(attempt)
+  }
+
+  #full(): void {
+    const error = allStuck(this.#settings.id, this.state.stuck)
+    this.#session.logger.error(`${error.message}: it takes no new tasks`)
+    this.#host.allStuck(error)
+  }
+}
+
+const didNotStop = (id: string, after: number): HoldfastError =>
+  new HoldfastError('HANDLER_STUCK', `did not stop within ${formatDuration(after)} of its cancel`, { id })
+
+const allStuck = (worker: string, tasks: readonly StuckTask[]): HoldfastError => {
+  const types = [...new Set(tasks.map(({ type }) => `'${type}'`))].join(', ')
+  return new HoldfastError(
+    'WORKER_STUCK',
+    `${tasks.length} handlers of worker ${worker} are stuck, as many as it has slots (${types})`,
+    { worker, tasks: tasks.map(({ id }) => id) },
+  )
+}

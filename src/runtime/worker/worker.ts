@@ -1,0 +1,397 @@
+/** A worker runs handlers: the fetcher claims tasks, the heartbeat renews their leases, the finisher writes how they ended. */
+import { type Duration, parseDuration } from '../../core/durations.ts'
+import { HoldfastError } from '../../core/errors.ts'
+import type { TaskRecord } from '../../core/task.ts'
+import type { Client } from '../client.ts'
+import type { Cancel } from '../clock.ts'
+import type { TaskDefinition } from '../definition.ts'
+import type { Handler } from '../handler.ts'
+import type { Session } from '../session.ts'
+import { pauseQueueOf } from '../tasks/pause-queue.ts'
+import type { Queues } from '../tasks/queues.ts'
+import type { Retention } from '../tasks/retention.ts'
+import { Sweeper } from '../tasks/sweeper.ts'
+import { Attempt, type AttemptHost, type Outcome } from './attempt.ts'
+import { AHEAD, claimSize, MOST_AHEAD } from './claim-size.ts'
+import { Deadlines, timedOut } from './deadlines.ts'
+import { type Delivery, Intake } from './fetcher.ts'
+import { Finisher } from './finisher.ts'
+import { Handlers } from './handlers.ts'
+import { Heartbeat } from './heartbeat.ts'
+import { Hooks } from './hooks.ts'
+import { IdleWaiters } from './idle.ts'
+import type { IsolatedHandler } from './isolate/options.ts'
+import { IsolatedChildren, START_LIMIT } from './isolate/pool.ts'
+import type { Middleware } from './middleware.ts'
+import { type SchedulerOfWorker, type WorkerOptions, type WorkerSettings, workerSettings } from './options.ts'
+import { Prefetched } from './prefetched.ts'
+import { RecentRate } from './recent-rate.ts'
+import { Registration } from './registration.ts'
+import { onSignals } from './signals.ts'
+import { StuckHandlers } from './stuck.ts'
+
+/** Endings not yet written before no more are started. */
+const MOST_UNWRITTEN = 4_000
+/** After the abort at shutdown, how long a handler may take to settle. */
+const ABORT_GRACE = 1_000
+
+export class Worker {
+  readonly #session: Session
+  readonly #settings: WorkerSettings
+  readonly #children: IsolatedChildren
+  readonly #handlers: Handlers
+  readonly #queues: Queues
+  readonly #hooks: Hooks
+  readonly #intake: Intake
+  readonly #heartbeat: Heartbeat
+  readonly #finisher: Finisher
+  readonly #deadlines: Deadlines
+  readonly #stuck: StuckHandlers
+  readonly #retention: Retention
+  /** null: it makes no tasks of schedules. */
+  #scheduler: SchedulerOfWorker | null
+  readonly #registration: Registration
+  readonly #sweeper: Sweeper
+  readonly #host: AttemptHost
+  readonly #running = new Set<Attempt>()
+  readonly #starts: RecentRate
+  readonly #waiting: Prefetched
+  #pumping = false
+  #state: 'new' | 'started' | 'stopping' | 'stopped' = 'new'
+  #stopping: Promise<void> | null = null
+  #error: HoldfastError | null = null
+  #isDraining = false
+  readonly #idle: IdleWaiters
+  #stoppedListeners: (() => void)[] = []
+  #unsubscribe: Cancel = () => {}
+
+  constructor(
+    session: Session,
+    client: Client,
+    queues: Queues,
+    retention: Retention,
+    scheduler: SchedulerOfWorker,
+    options: WorkerOptions,
+  ) {
+    const settings = workerSettings(session, options)
+    const { leaseTtl, pollInterval, concurrency } = settings
+    this.#session = session
+    this.#settings = settings
+    this.#queues = queues
+    this.#hooks = new Hooks(settings, session.logger)
+    this.#idle = new IdleWaiters(session.clock)
+    this.#children = new IsolatedChildren(session, concurrency)
+    this.#handlers = new Handlers(session.tracing, this.#children, settings.queues)
+    this.#retention = retention
+    this.#scheduler = settings.scheduler ? scheduler : null
+    this.#registration = new Registration(session, settings, () => ({ types: this.types, ...this.#stuck.state }))
+    this.#sweeper = new Sweeper(session, queues, settings.id)
+    this.#starts = new RecentRate(() => session.clock.mono())
+    this.#waiting = new Prefetched(session.clock, this.#starts, (attempts) => this.#release(attempts))
+    this.#deadlines = new Deadlines(session.clock, this.#running, (attempt) => this.#timeOut(attempt))
+    this.#heartbeat = new Heartbeat(session, settings.id, leaseTtl, concurrency + MOST_AHEAD + MOST_UNWRITTEN)
+    this.#finisher = new Finisher(session, {
+      heartbeat: this.#heartbeat,
+      discards: (change) => retention.discards(change),
+      pauseQueue: (task, wish) => pauseQueueOf(session, task, wish, queues),
+      ended: (attempt, result) => {
+        this.#hooks.taskEnded(attempt, result)
+        this.#pumpSoon()
+      },
+    })
+    this.#stuck = new StuckHandlers(session, settings, {
+      heartbeat: this.#heartbeat,
+      finisher: this.#finisher,
+      hooks: this.#hooks,
+      running: this.#running,
+      freed: (attempt) => {
+        this.#running.delete(attempt)
+        this.#registration.changed()
+        this.#pumpSoon()
+      },
+      allStuck: (error) => this.#allStuck(error),
+    })
+    this.#host = {
+      client,
+      workerId: this.id,
+      logger: session.logger,
+      maxPayload: session.maxPayload,
+      progress: (attempt, text) => this.#heartbeat.progress(attempt, text),
+      aborted: (attempt) => this.#stuck.watch(attempt),
+      begun: (attempt) => void this.#limit(attempt, session.clock.mono()),
+      outputChanged: (attempt, output) => this.#hooks.outputChanged(attempt, output),
+    }
+    this.#intake = new Intake(session, queues, {
+      workerId: this.id,
+      queues: settings.queues,
+      leaseTtl,
+      pollInterval,
+      types: () => this.types,
+      room: (asked) => this.#room(asked),
+      claiming: (op) => this.#heartbeat.claiming(op),
+      deliver: (tasks, claim) => this.#deliver(tasks, claim),
+      foundNothing: () => this.#checkIdle(),
+      broken: (error) => this.#broken(error),
+    })
+  }
+
+  get id(): string {
+    return this.#settings.id
+  }
+
+  /** The types that it handles. */
+  get types(): readonly string[] {
+    return this.#handlers.types
+  }
+
+  /** Registers the handler of a type. One each. */
+  handle<Input, Parsed, Output>(
+    definition: TaskDefinition<Input, Parsed, Output>,
+    handler: Handler<Parsed, Output, Input> | IsolatedHandler,
+  ): this
+  handle(type: string, handler: Handler | IsolatedHandler): this
+  handle(type: string | TaskDefinition, handler: Handler | IsolatedHandler): this {
+    this.#handlers.add(type, handler)
+    return this
+  }
+
+  /** Runs around every handler; the first one is outermost. */
+  use(middleware: Middleware): this {
+    this.#handlers.use(middleware)
+    return this
+  }
+
+  // ── life ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  start(): this {
+    if (this.#state !== 'new')
+      throw new HoldfastError('INVALID_OPTION', `this worker is ${this.#state}; make a new one`)
+    if (this.types.length === 0)
+      throw new HoldfastError('NO_HANDLER', 'this worker has no handlers: call handle(type, handler) first')
+    this.#state = 'started'
+    this.#unsubscribe = this.#queues.onChange(() => this.#releasePaused())
+    this.#retention.start()
+    this.#registration.start()
+    this.#sweeper.start(this.#settings.queues)
+    this.#scheduler?.start()
+    this.#hooks.started()
+    this.#intake.start()
+    return this
+  }
+
+  /** Starts, and resolves when it has stopped: on SIGTERM or SIGINT, or by `stop`. Rejects when the store is lost, or with WORKER_STUCK. */
+  async run(options: { readonly signals?: boolean } = {}): Promise<void> {
+    const asked = (): void => void this.stop(this.#stopping === null ? {} : { timeout: 0 })
+    await (options.signals === false ? this.#untilStopped() : onSignals(asked, () => this.#untilStopped()))
+  }
+
+  async #untilStopped(): Promise<void> {
+    this.start()
+    await new Promise<void>((done) => this.#stoppedListeners.push(done))
+    await this.#stopping
+    if (this.#error !== null) throw this.#error
+  }
+
+  /** Runs what is ready now, and what that makes ready, then stops. Leaves schedules to others. */
+  async drain(): Promise<void> {
+    const idle = this.#idle.next()
+    this.#scheduler = null
+    this.#isDraining = true
+    this.start()
+    await idle
+    await this.stop()
+    if (this.#error !== null) throw this.#error
+  }
+
+  /** No new claims; what waits is released; running handlers get `timeout`, then their signal aborts with `shutdown`. */
+  stop(options: { readonly timeout?: Duration } = {}): Promise<void> {
+    if (this.#state === 'new') this.#state = 'stopped'
+    const timeout =
+      options.timeout === undefined ? this.#settings.stopTimeout : parseDuration(options.timeout, 'timeout')
+    if (this.#stopping !== null) {
+      if (timeout === 0) this.#abortAll()
+      return this.#stopping
+    }
+    this.#stopping = this.#shutDown(timeout)
+    return this.#stopping
+  }
+
+  async #shutDown(timeout: number): Promise<void> {
+    if (this.#state === 'started') {
+      this.#state = 'stopping'
+      const scheduled = this.#scheduler?.stop()
+      await this.#intake.stop()
+      this.#waiting.releaseAll()
+      await this.#untilSettled(timeout)
+      this.#abortAll()
+      await this.#untilSettled(ABORT_GRACE)
+      await this.#children.close()
+      // What has not settled by now is left to lapse; what is being written is waited for.
+      this.#running.clear()
+      // Not for ever: once a lease's length has passed without contact, there is nothing left to save.
+      await this.#idle.until(this.#settings.leaseTtl, () => this.#finisher.pending > 0 && !this.#isBroken)
+      this.#unsubscribe()
+      this.#deadlines.close()
+      this.#stuck.close()
+      this.#waiting.close()
+      this.#retention.stop()
+      this.#sweeper.stop()
+      await this.#registration.stop()
+      await scheduled
+      this.#hooks.stopped()
+    }
+    this.#heartbeat.close()
+    this.#state = 'stopped'
+    for (const done of this.#stoppedListeners) done()
+    this.#idle.tell()
+  }
+
+  #untilSettled(timeout: number): Promise<void> {
+    return this.#idle.until(timeout, () => this.#running.size > 0)
+  }
+
+  #abortAll(): void {
+    for (const attempt of this.#running) attempt.abort('shutdown')
+  }
+
+  get #isBroken(): boolean {
+    return this.#error !== null && this.#error.code !== 'WORKER_STUCK'
+  }
+
+  #broken(error: HoldfastError): void {
+    this.#error = error
+    this.#session.logger.error(`the worker stops: ${error.message}`)
+    // From the intake's own loop, which stop() waits for: hence not at once.
+    queueMicrotask(() => void this.stop({ timeout: 0 }))
+    this.#idle.tell()
+  }
+
+  // ── tasks in ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+  get #isTaking(): boolean {
+    return this.#state === 'started' && !this.#stuck.isFull
+  }
+
+  #room(asked: number): number {
+    if (!this.#isTaking || this.#finisher.pending > MOST_UNWRITTEN) return 0
+    const free = this.#settings.concurrency - this.#running.size
+    const [held, started] = [this.#waiting.length, this.#starts.within(AHEAD)]
+    return claimSize({ free, held, asked, started, room: this.#heartbeat.room })
+  }
+
+  #deliver(tasks: readonly TaskRecord[], { askedAt, isKept }: Delivery): void {
+    if (tasks.length === 0) return
+    const attempts = tasks.map((task) => new Attempt(task, this.#host, askedAt))
+    if (!this.#isTaking || !isKept) {
+      this.#release(attempts)
+      return
+    }
+    this.#heartbeat.hold(attempts)
+    this.#waiting.add(attempts)
+    this.#pump()
+    this.#waiting.releaseSurplusLater()
+  }
+
+  #releasePaused(): void {
+    this.#waiting.releaseAll(({ record }) => this.#queues.isPaused(record.queue))
+    this.#intake.nudge()
+  }
+
+  #release(attempts: readonly Attempt[]): void {
+    for (const attempt of attempts) this.#finisher.release(attempt)
+  }
+
+  // ── tasks running ────────────────────────────────────────────────────────────────────────────────────────────
+
+  #pumpSoon(): void {
+    if (this.#pumping) return
+    this.#pumping = true
+    queueMicrotask(() => this.#pump())
+  }
+
+  /** Starts as many as there are slots, then asks for more. */
+  #pump(): void {
+    this.#pumping = false
+    const free = this.#settings.concurrency - this.#running.size
+    if (this.#isTaking && free > 0 && this.#waiting.length > 0 && this.#finisher.pending <= MOST_UNWRITTEN) {
+      const turn = this.#waiting.take(free)
+      for (const attempt of turn) this.#running.add(attempt)
+      this.#starts.add(turn.length)
+      // One after the other: a handler may block the event loop, and what waits behind it has not been started.
+      for (const attempt of turn) this.#run(attempt)
+    }
+    this.#intake.nudge()
+    this.#checkIdle()
+  }
+
+  #isLost(attempt: Attempt, now: number): boolean {
+    return attempt.abortedFor !== null || this.#heartbeat.isOverdue(attempt, now)
+  }
+
+  /** False: it has been given back meanwhile. */
+  #limit(attempt: Attempt, from: number): boolean {
+    const { timeout } = attempt.record
+    attempt.until = timeout === null ? null : from + timeout
+    if (!this.#heartbeat.started(attempt)) return false
+    this.#deadlines.watch(attempt.until)
+    return true
+  }
+
+  /** A run whose lease may be gone must not begin: it is given back if it is still ours, and the store says no if not. */
+  #run(attempt: Attempt): void {
+    const { definition, handler, isIsolated } = this.#handlers.of(attempt.record.type)
+    const now = this.#session.clock.mono()
+    // Until its child is ready an isolated run has not begun.
+    if (this.#isLost(attempt, now) || !this.#limit(attempt, isIsolated ? now + START_LIMIT : now)) {
+      this.#giveUp(attempt)
+      return
+    }
+    this.#hooks.taskStarts(attempt)
+    attempt.run(definition, handler, this.#settled)
+  }
+
+  readonly #settled = (attempt: Attempt, outcome: Outcome): void => {
+    this.#running.delete(attempt)
+    this.#heartbeat.settled(attempt)
+    if (this.#stuck.settled(attempt)) this.#registration.changed()
+    if (outcome.kind === 'fail') attempt.failure ??= outcome
+    if (!attempt.isWritten) this.#finisher.finish(attempt, outcome)
+    this.#pumpSoon()
+  }
+
+  /** Written at once; the slot stays taken until the handler settles or is given up. */
+  #timeOut(attempt: Attempt): void {
+    attempt.isTimedOut = true
+    attempt.failure = { error: timedOut(attempt.record) }
+    attempt.abort('timeout')
+    // An isolated run is dead before its end is written.
+    if (attempt.kill()) return
+    attempt.isWritten = true
+    this.#finisher.timeOut(attempt)
+  }
+
+  #giveUp(attempt: Attempt): void {
+    this.#running.delete(attempt)
+    this.#finisher.release(attempt)
+    this.#pumpSoon()
+  }
+
+  /** No slot is free: a worker that drains, or has `exitWhenStuck`, stops. Others wait until a handler settles. */
+  #allStuck(error: HoldfastError): void {
+    if (this.#state !== 'started') return
+    this.#waiting.releaseAll()
+    if (!this.#settings.exitWhenStuck && !this.#isDraining) return
+    this.#error ??= error
+    void this.stop()
+  }
+
+  // ── ends ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Resolves the waits for quiet: nothing runs, nothing waits, nothing is unwritten, and no queue has a task due. */
+  #checkIdle(): void {
+    if (!this.#idle.isAwaited || this.#running.size > 0 || this.#waiting.length > 0 || this.#finisher.pending > 0)
+      return
+    if (this.#state === 'started' && !this.#intake.isResting) return
+    this.#idle.tell()
+  }
+}

@@ -1,0 +1,12 @@
+/** For authors of a store: the contract, and the rules that every store applies and none writes itself. */
+export { claimOrder } from '../core/claim-order.ts'
+export { HoldfastError } from '../core/errors.ts'
+export { canCommit, isOverdue, isReady, renewed } from '../core/guards.ts'
+export { keyIsLive } from '../core/idempotency.ts'
+export { claim } from '../core/machine.ts'
+export { nextClaimAt } from '../core/next-claim.ts'
+export { cutToWeight, isLastPage, weightOf } from '../core/page-weight.ts'
+export { applyChange } from '../core/task.ts'
+export { matches } from './matching.ts'
+export type * from './store.ts'
+export { WakeListeners } from './wake-listeners.ts'

@@ -1,0 +1,249 @@
+/** Claims tasks of one queue: surveys its hints, reads the tasks that are worth it, and leases each by compare-and-set. */
+import { claimOrder } from '../../core/claim-order.ts'
+import { isContactLost } from '../../core/errors.ts'
+import { isOverdue } from '../../core/guards.ts'
+import { claim, release } from '../../core/machine.ts'
+import { applyChange, type Instant, type TaskRecord } from '../../core/task.ts'
+import type { ClaimRequest, ClaimResult } from '../store.ts'
+import type { Committer } from './committer.ts'
+import { type AttemptOutcome, ClaimAttempts } from './hints/claim-attempts.ts'
+import type { Contention } from './hints/contention.ts'
+import type { HintCache } from './hints/hint-cache.ts'
+import type { Hints, Survey } from './hints/hints.ts'
+import { type Hint, queuePrefix } from './records/hint-names.ts'
+import { isLive, type LiveTask, type Tasks } from './records/tasks.ts'
+
+/** Tasks that one claim reads only to see whether their lease has lapsed. */
+const ROUTINE_READS = 10
+/** How long such a read is valid. */
+const ROUTINE_EVERY = 30_000
+/** The writer of a hint that has waited this long for its task is dead. */
+const HINT_LIFE = 3_600_000
+/** How soon to look again at a hint that is ahead of its task. */
+const AHEAD_WAIT = 5_000
+/** The task of a hint this young is just being written. */
+const YOUNG = 2_000
+const YOUNG_WAIT = 60
+
+interface Parts {
+  readonly tasks: Tasks
+  readonly hints: Hints
+  readonly cache: HintCache
+  readonly contention: Contention
+  /** Hints that a claim of this process is trying. */
+  readonly inHand: Set<string>
+  committer(): Committer
+}
+
+interface Found {
+  readonly attempts: ClaimAttempts
+  readonly leased: TaskRecord[]
+  readonly due: TaskRecord[]
+  tokens: number
+  /** The error of a lease that may have been written. */
+  unclear: unknown
+}
+
+export class Claimer {
+  readonly #tasks: Tasks
+  readonly #hints: Hints
+  readonly #cache: HintCache
+  readonly #contention: Contention
+  readonly #inHand: Set<string>
+  readonly #committer: () => Committer
+
+  constructor({ tasks, hints, cache, contention, inHand, committer }: Parts) {
+    this.#tasks = tasks
+    this.#hints = hints
+    this.#cache = cache
+    this.#contention = contention
+    this.#inHand = inHand
+    this.#committer = committer
+  }
+
+  /** Remembers the state of a task that was read or written. */
+  observe({ hint, task }: LiveTask, before?: LiveTask): void {
+    if (before !== undefined && before.hint !== null && before.hint !== hint) {
+      this.#cache.delete(before.hint)
+      this.#hints.retire(before.hint)
+    }
+    if (hint === null) return
+    if (task.lease === null) this.#cache.delete(hint)
+    else this.#cache.set(hint, { until: task.lease.expiresAt, task: 'leased' })
+  }
+
+  async claim(request: ClaimRequest, now: Instant): Promise<ClaimResult> {
+    const survey = await this.#hints.survey(request, now)
+    const attempts = new ClaimAttempts(
+      this.#contention.blocks(survey.ready),
+      request.limit,
+      this.#contention.isContested,
+    )
+    const found: Found = { attempts, leased: [], due: [], tokens: 0, unclear: null }
+    const reported = this.#findDue(survey, request, now, found)
+    reported.catch(() => {})
+    await this.#lease(survey, request, now, found)
+    // Leased tasks do not wait long for this. A later claim reports the rest.
+    await attempts.until(reported)
+    if (found.unclear !== null && found.leased.length === 0) throw found.unclear
+    const leased = found.leased.toSorted(claimOrder)
+    return { leased, due: [...found.due], next: attempts.isIncomplete ? now : this.#next(request.queue, survey) }
+  }
+
+  /** Tries as many hints at once as may still be leased. */
+  async #lease(survey: Survey, request: ClaimRequest, now: Instant, found: Found): Promise<void> {
+    const { attempts } = found
+    let trying = 0
+    const tryHints = async (): Promise<void> => {
+      while (found.leased.length + trying < request.limit) {
+        trying++
+        const hint = await attempts.next()
+        if (hint !== null) await this.#tryOnce(hint, survey, request, now, found)
+        trying--
+        if (hint === null) return
+      }
+    }
+    await attempts.until(Promise.all(Array.from({ length: Math.min(request.limit, survey.ready.length) }, tryHints)))
+    if (attempts.isOutdated) survey.outdated?.()
+  }
+
+  async #tryOnce(hint: Hint, survey: Survey, request: ClaimRequest, now: Instant, found: Found): Promise<void> {
+    let outcome: AttemptOutcome = 'done'
+    survey.tried?.(hint)
+    try {
+      // Another claim of this process is trying it, or has just leased it.
+      if (this.#inHand.has(hint.key) || this.#isLeased(hint, now)) return
+      this.#inHand.add(hint.key)
+      outcome = await this.#try(hint, request, now, found).finally(() => this.#inHand.delete(hint.key))
+      if (outcome === 'taken') this.#contention.lost()
+    } finally {
+      found.attempts.tried(hint, outcome)
+    }
+  }
+
+  #isLeased({ key }: Hint, now: Instant): boolean {
+    const known = this.#cache.get(key)
+    return known?.task === 'leased' && known.until > now
+  }
+
+  async #try(hint: Hint, request: ClaimRequest, now: Instant, found: Found): Promise<AttemptOutcome> {
+    const cached = this.#contention.isContested ? undefined : this.#tasks.cache.get(hint.id)
+    if (cached?.hint === hint.key && cached.task.status === 'pending') {
+      if ((await this.#tryToLease(cached, request, now, found)) === 'done') return 'done'
+    }
+    const live = await this.#read(hint, now)
+    if (live !== null) return this.#tryToLease(live, request, now, found)
+    // A hint that is ahead of its task does not show that another process was faster.
+    return this.#cache.get(hint.key)?.task === 'mismatch' ? 'done' : 'taken'
+  }
+
+  async #tryToLease(live: LiveTask, request: ClaimRequest, now: Instant, found: Found): Promise<AttemptOutcome> {
+    const { task } = live
+    if (isOverdue(task, now)) {
+      this.#addDue(live, request, found)
+      return 'done'
+    }
+    if (task.status !== 'pending') return 'taken'
+    if (task.availableAt > now) return 'done'
+    const token = `${request.op}.${++found.tokens}`
+    const change = claim(task, { token, workerId: request.workerId, leaseTtl: request.leaseTtl, now })
+    try {
+      const leased = await this.#tasks.write(live, applyChange(task, change))
+      if (leased === null) return 'taken'
+      this.#contention.won()
+      this.#tasks.cache.set(leased)
+      this.observe(leased)
+      if (found.attempts.isOver) void this.#release(task.id, token)
+      else {
+        found.attempts.leased()
+        found.leased.push({ ...leased.task, history: [] })
+      }
+    } catch (error) {
+      if (!isContactLost(error)) throw error
+      found.unclear = error
+      void this.#release(task.id, token)
+    }
+    return 'done'
+  }
+
+  /** Releases a lease that no worker knows of. It may not have been written at all. */
+  async #release(id: string, token: string): Promise<void> {
+    try {
+      const stored = await this.#tasks.read(id)
+      if (!isLive(stored) || stored.task.lease?.token !== token) return
+      await this.#committer().commit([release(stored.task, { token }, stored.task.lease.claimedAt)])
+    } catch {
+      // Then the lease lapses.
+    }
+  }
+
+  async #findDue(survey: Survey, request: ClaimRequest, now: Instant, found: Found): Promise<void> {
+    // Not every hint here is due: a lease may have been renewed, or the task claimed again.
+    for (let at = 0; at < survey.overdue.length && found.due.length < request.dueLimit; ) {
+      if (found.attempts.isOver && found.leased.length > 0) return
+      const some = survey.overdue.slice(at, at + request.dueLimit - found.due.length)
+      at += some.length
+      await this.#readForDue(some, request, now, found)
+    }
+    if (found.due.length < request.dueLimit)
+      await this.#readForDue(survey.unknown.slice(0, ROUTINE_READS), request, now, found)
+  }
+
+  async #readForDue(hints: readonly Hint[], request: ClaimRequest, now: Instant, found: Found): Promise<void> {
+    await Promise.all(
+      hints.map(async (hint) => {
+        const live = await this.#read(hint, now)
+        if (live === null) return
+        if (isOverdue(live.task, now)) this.#addDue(live, request, found)
+        else if (live.task.status === 'pending')
+          this.#cache.set(hint.key, { until: now + ROUTINE_EVERY, task: 'pending' })
+      }),
+    )
+  }
+
+  #addDue(live: LiveTask, { dueLimit }: ClaimRequest, found: Found): void {
+    if (found.due.length >= dueLimit || found.due.some(({ id }) => id === live.task.id)) return
+    this.#tasks.cache.set(live)
+    found.due.push({ ...live.task, history: [] })
+  }
+
+  /** The task of a hint. null: the task does not name this hint, which is withdrawn as soon as that is safe. */
+  async #read(hint: Hint, now: Instant): Promise<LiveTask | null> {
+    const stored = await this.#tasks.read(hint.id).catch((error: unknown) => {
+      if (isContactLost(error)) throw error
+      // An unreadable task must not stop the others. Reading it by its id reports the error.
+      this.#cache.set(hint.key, { until: now + HINT_LIFE, task: 'mismatch' })
+      return undefined
+    })
+    if (stored === undefined) return null
+    if (isLive(stored) && stored.hint === hint.key) {
+      this.observe(stored)
+      return stored
+    }
+    this.#cache.delete(hint.key)
+    if (stored !== null && this.#tasks.withdrawIfObsolete(hint.key, stored)) {
+      this.#hints.retire(hint.key)
+      return null
+    }
+    // The writer of the hint is about to write the task, or has died.
+    const age = now - hint.availableAt
+    const wait = age < YOUNG ? Math.max(YOUNG_WAIT, age / 2) : AHEAD_WAIT
+    this.#cache.set(hint.key, { until: now + wait, task: 'mismatch' })
+    if (age > HINT_LIFE) await this.#overtake(hint, now)
+    return null
+  }
+
+  /** Writes the task's key, so that the writer of the hint has to start again. Then the hint can be withdrawn. */
+  async #overtake(hint: Hint, now: Instant): Promise<void> {
+    const stored = await this.#tasks.read(hint.id)
+    if (isLive(stored)) await this.#tasks.touch(stored)
+    else if (stored === null) await this.#committer().writeEmptyTombstone(hint.id, now)
+  }
+
+  #next(queue: string, { next }: Survey): Instant | null {
+    let soonest = next ?? Number.POSITIVE_INFINITY
+    // Includes the leases that this claim has just written.
+    for (const [, until] of this.#cache.leased(queuePrefix(queue))) soonest = Math.min(soonest, until)
+    return soonest === Number.POSITIVE_INFINITY ? null : soonest
+  }
+}

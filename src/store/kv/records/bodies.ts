@@ -1,0 +1,132 @@
+/** The stored texts: tasks, tombstones of removed tasks, and idempotency keys. */
+import { createHash, randomBytes } from 'node:crypto'
+import { HoldfastError } from '../../../core/errors.ts'
+import type { KeyRecord } from '../../../core/idempotency.ts'
+import type { Instant, TaskRecord } from '../../../core/task.ts'
+
+/** Fields of a task that may be large. */
+export const LARGE_FIELDS = ['input', 'output', 'progress'] as const
+type LargeField = (typeof LARGE_FIELDS)[number]
+
+/** A value under a key of its own, written once. */
+interface LargeValue {
+  readonly key: string
+  readonly hash: string
+}
+
+export type LargeValues = Readonly<Partial<Record<LargeField, LargeValue>>>
+
+/** In the stored text, fields with a large value are empty. */
+export interface TaskBody {
+  readonly task: TaskRecord
+  readonly largeValues: LargeValues
+}
+
+interface Written {
+  /** Counts every write of the task's key, heartbeats included. A hint names the write that it was made for. */
+  readonly sequence: number
+  /** The insert that made the task, if that had an idempotency key. */
+  readonly insertId: string | null
+}
+
+export interface LiveBody extends Written, TaskBody {
+  /** null: the task has ended. */
+  readonly hint: string | null
+}
+
+/** Stays in place of a removed task, so that a late writer learns that the task is gone. Only a new task may replace it. */
+export interface TombstoneBody extends Written {
+  readonly removedAt: Instant
+  readonly idempotencyKey: string | null
+  /** The idempotency key ended with the task. */
+  readonly endKey: boolean
+  /** There was only a hint, and its writer never wrote the task. */
+  readonly isEmpty: boolean
+  /** The deletion mark: a process is about to delete this key. */
+  readonly deletingAt: Instant | null
+}
+
+/**
+ * `active`: it stands for its task. The task is in the body, so that any process can finish an insert whose writer died.
+ * `detached`: its task was removed and the key lives on until it expires. `void`: it stands for nothing.
+ */
+export interface KeyBody {
+  readonly insertId: string
+  readonly state: 'active' | 'detached' | 'void'
+  readonly record: KeyRecord
+  readonly insertion: TaskBody | null
+  readonly deletingAt: Instant | null
+}
+
+const processNonce = randomBytes(9).toString('base64url')
+let nonces = 0
+
+/** Unique in all processes. A counter is much cheaper than random bytes for every write. */
+export const newNonce = (): string => `${processNonce}${(++nonces).toString(36)}`
+
+export const hashOf = (text: string): string => createHash('sha256').update(text).digest('base64url')
+
+/** The nonce makes every write different, also with equal content. */
+const withNonce = (body: object): string => JSON.stringify({ nonce: newNonce(), ...body })
+
+const taskText = ({ task, largeValues }: TaskBody): object => {
+  const { mark: _, ...rest } = task
+  return Object.keys(largeValues).length === 0
+    ? { task: rest }
+    : { task: { ...rest, ...Object.fromEntries(Object.keys(largeValues).map((field) => [field, ''])) }, largeValues }
+}
+
+export const encodeLive = ({ sequence, insertId, hint, ...body }: LiveBody): string =>
+  withNonce({ sequence, insertId, hint, ...taskText(body) })
+
+export const encodeTombstone = (body: TombstoneBody): string => withNonce(body)
+
+export const encodeKey = ({ insertion, ...body }: KeyBody): string =>
+  withNonce({ ...body, insertion: insertion === null ? null : taskText(insertion) })
+
+const parse = (key: string, text: string): Record<string, unknown> => {
+  try {
+    const body: unknown = JSON.parse(text)
+    if (typeof body === 'object' && body !== null) return body as Record<string, unknown>
+  } catch {
+    // Reported below.
+  }
+  throw corrupt(key, 'is not what Holdfast writes')
+}
+
+export const corrupt = (key: string, what: string): HoldfastError =>
+  new HoldfastError('STORE_CORRUPT', `${key} ${what}`, { key })
+
+export const decodeTask = (key: string, text: string): LiveBody | TombstoneBody => {
+  const body = parse(key, text)
+  if (typeof body['removedAt'] === 'number') return body as unknown as TombstoneBody
+  const task = body['task'] as TaskRecord | undefined
+  if (typeof task?.id !== 'string' || typeof task.revision !== 'number') throw corrupt(key, 'holds no task')
+  return {
+    ...(body as unknown as LiveBody),
+    task: withLaterFields(task),
+    largeValues: (body['largeValues'] as LargeValues | undefined) ?? {},
+  }
+}
+
+/** Fills in fields that were added to the record after this task was written. */
+const withLaterFields = (task: TaskRecord): TaskRecord => {
+  const { lease, outputError } = task
+  if (outputError !== undefined && (lease === null || lease.ttl !== undefined)) return task
+  return {
+    ...task,
+    outputError: outputError ?? null,
+    lease: lease && { ...lease, ttl: lease.ttl ?? lease.expiresAt - lease.claimedAt },
+  }
+}
+
+export const decodeKey = (key: string, text: string): KeyBody => {
+  const body = parse(key, text) as unknown as KeyBody
+  if (typeof body.record?.key !== 'string') throw corrupt(key, 'holds no idempotency key')
+  const { insertion } = body
+  if (insertion === null) return body
+  return {
+    ...body,
+    insertion: { ...insertion, task: withLaterFields(insertion.task), largeValues: insertion.largeValues ?? {} },
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * Where the last claim of a queue ended. While a backlog is drained, a claim resumes there instead of looking from the front, where
+ * the index entries of everything that was claimed since the last vacuum lie. Looking is the truth, so it does not last: what others
+ * put in front is seen after RESUME_FOR at the latest, what this process puts there at once.
+ */
+import type { TaskRecord } from '../../../core/task.ts'
+import type { ClaimRequest } from '../../store.ts'
+
+/** Parallel lists, highest priority first, as the claim function takes and returns them. */
+export interface Levels {
+  readonly types: readonly string[]
+  readonly expiring: readonly boolean[]
+  readonly priorities: readonly number[]
+  readonly begins: readonly number[]
+}
+
+interface Cursor {
+  readonly levels: Levels
+  /** Monotonic: when the claim that found the levels began. */
+  readonly foundAt: number
+}
+
+const RESUME_FOR = 250
+
+export class ClaimCursors {
+  readonly #cursors = new Map<string, Cursor>()
+  #forgotten = 0
+
+  /** Call it when a claim begins. */
+  begin(want: ClaimRequest): ClaimProgress {
+    const key = JSON.stringify([want.queue, want.types])
+    const known = this.#cursors.get(key)
+    const began = performance.now()
+    // A claim with a time of its own asks about that time, not about now.
+    const resumed = known && want.now === null && began - known.foundAt < RESUME_FOR ? known : null
+    const forgotten = this.#forgotten
+    return {
+      levels: resumed?.levels ?? null,
+      end: (leased, found) => {
+        const isFull = leased.length === want.limit && want.now === null
+        if (!isFull || found === null || forgotten !== this.#forgotten) this.#cursors.delete(key)
+        else this.#cursors.set(key, { levels: after(found, leased), foundAt: resumed?.foundAt ?? began })
+      },
+    }
+  }
+
+  forget(): void {
+    this.#forgotten++
+    this.#cursors.clear()
+  }
+}
+
+export interface ClaimProgress {
+  /** Where to resume; null: look from the front. */
+  readonly levels: Levels | null
+  /** `found` are the levels from which these tasks were leased. */
+  end(leased: readonly TaskRecord[], found: Levels | null): void
+}
+
+const after = (levels: Levels, leased: readonly TaskRecord[]): Levels => {
+  const last = new Map<string, number>()
+  for (const { type, expiresAt, priority, availableAt } of leased) {
+    const level = `${type} ${expiresAt !== null} ${priority}`
+    if ((last.get(level) ?? Number.NEGATIVE_INFINITY) < availableAt) last.set(level, availableAt)
+  }
+  const begins = levels.begins.map(
+    (begin, i) => last.get(`${levels.types[i]} ${levels.expiring[i]} ${levels.priorities[i]}`) ?? begin,
+  )
+  return { ...levels, begins }
+}

@@ -1,0 +1,153 @@
+/**
+ * For looks from the front that have become slow. While an old transaction is open anywhere in the database, nothing that was claimed
+ * since can be vacuumed, and a look from the front passes the dead index entries of all of it. Between two such looks this process rests
+ * for some lengths of one, and begins where the last look ended: at the levels that it knows, some seconds before the last look. What
+ * stands elsewhere is found by the next look from the front.
+ */
+import type { Instant, TaskRecord } from '../../../core/task.ts'
+import type { ClaimRequest } from '../../store.ts'
+import type { Levels } from './cursors.ts'
+
+/** Milliseconds on the server; the way there does not count. */
+const SLOW = 15
+/** Looks from the front take a fifth of the time at the most. */
+const REST = 4
+const LONGEST_REST = 5_000
+/** What was stamped before the last look and committed after it is not passed over. */
+const MARGIN = 5_000
+const MOST_LEVELS = 500
+
+interface Level {
+  readonly type: string
+  readonly expiring: boolean
+  readonly priority: number
+  begins: Instant
+}
+
+interface Known {
+  readonly queue: string
+  readonly types: ReadonlySet<string> | null
+  readonly levels: Map<string, Level>
+  /** Monotonic: when the last look from the front ended. */
+  lookedAt: number
+  cost: number
+  next: Instant | null
+}
+
+export interface Looked {
+  readonly leased: readonly TaskRecord[]
+  /** The server's time. */
+  readonly now: Instant
+  /** Of a look from the front: how long it took, the levels if it told them, and when to look again if it leased nothing. */
+  readonly front?: { readonly cost: number; readonly levels: Levels | null; readonly next: Instant | null }
+}
+
+const nameOf = (type: string, expiring: boolean, priority: number): string => `${type} ${expiring} ${priority}`
+
+export class SlowLooks {
+  readonly #known = new Map<string, Known>()
+
+  /** Where to look instead of from the front, and when it is time for that again; null: look from the front. */
+  begin(want: ClaimRequest): { readonly levels: Levels; readonly next: (now: Instant) => Instant } | null {
+    const known = this.#known.get(keyOf(want))
+    if (known === undefined || known.levels.size === 0) return null
+    const left = known.lookedAt + Math.min(known.cost * REST, LONGEST_REST) - performance.now()
+    if (left <= 0) return null
+    const levels = [...known.levels.values()].sort((a, b) => b.priority - a.priority)
+    return {
+      levels: {
+        types: levels.map(({ type }) => type),
+        expiring: levels.map(({ expiring }) => expiring),
+        priorities: levels.map(({ priority }) => priority),
+        begins: levels.map(({ begins }) => begins),
+      },
+      next: (now) => Math.min(known.next ?? Number.POSITIVE_INFINITY, now + Math.ceil(left)),
+    }
+  }
+
+  ended(want: ClaimRequest, { leased, now, front }: Looked): void {
+    const key = keyOf(want)
+    if (front !== undefined && front.cost < SLOW) {
+      this.#known.delete(key)
+      return
+    }
+    const known = this.#known.get(key) ?? newKnown(want)
+    this.#known.set(key, known)
+    if (front !== undefined)
+      Object.assign(known, {
+        lookedAt: performance.now(),
+        cost: front.cost,
+        next: leased.length > 0 ? null : front.next,
+      })
+    const { types, expiring, priorities, begins } = front?.levels ?? {
+      types: [],
+      expiring: [],
+      priorities: [],
+      begins: [],
+    }
+    for (const [i, type] of types.entries())
+      add(known, { type, expiring: expiring[i]!, priority: priorities[i]!, begins: Math.min(begins[i]!, now - MARGIN) })
+    for (const { type, expiresAt, priority, availableAt } of leased)
+      add(known, { type, expiring: expiresAt !== null, priority, begins: availableAt })
+    // Not all that was asked for: nothing due is left.
+    const isDone = leased.length < want.limit
+    const last = new Map<string, Instant>()
+    for (const { type, expiresAt, priority, availableAt } of leased)
+      last.set(nameOf(type, expiresAt !== null, priority), availableAt)
+    for (const [name, level] of known.levels) {
+      const end = isDone ? now : last.get(name)
+      if (end !== undefined) level.begins = Math.max(level.begins, Math.min(end, now - MARGIN))
+    }
+  }
+
+  /** This process has inserted these: their levels are known, and begin no later. */
+  inserted(tasks: readonly TaskRecord[]): void {
+    for (const known of this.#known.values())
+      for (const { queue, type, expiresAt, priority, availableAt, createdAt } of tasks) {
+        if (queue !== known.queue || (known.types !== null && !known.types.has(type))) continue
+        add(known, { type, expiring: expiresAt !== null, priority, begins: Math.min(availableAt, createdAt - MARGIN) })
+      }
+  }
+
+  /** This process has made tasks ready whose place it does not know: the next look from the front need not wait as long. */
+  changed(): void {
+    for (const known of this.#known.values()) known.lookedAt -= (known.cost * REST) / 2
+  }
+}
+
+const keyOf = ({ queue, types }: ClaimRequest): string => JSON.stringify([queue, types])
+
+const newKnown = ({ queue, types }: ClaimRequest): Known => ({
+  queue,
+  types: types === null ? null : new Set(types),
+  levels: new Map(),
+  lookedAt: 0,
+  cost: 0,
+  next: null,
+})
+
+const add = ({ levels }: Known, level: Level): void => {
+  const name = nameOf(level.type, level.expiring, level.priority)
+  const there = levels.get(name)
+  if (there !== undefined) there.begins = Math.min(there.begins, level.begins)
+  else if (levels.size < MOST_LEVELS) levels.set(name, level)
+}
+
+/** The same for what is overdue: leases that lapsed and tasks that expired before the last look have been reported by it. */
+export class SlowDue {
+  #lookedAt = Number.NEGATIVE_INFINITY
+  #cost = 0
+
+  /** From which instant on to look; null: from the front. `offset` is what the server's clock is ahead of the monotonic one. */
+  begin(offset: number | null): Instant | null {
+    if (this.#cost < SLOW || offset === null) return null
+    const isTime = performance.now() - this.#lookedAt > Math.min(this.#cost * REST, LONGEST_REST)
+    return isTime ? null : Math.floor(this.#lookedAt + offset) - MARGIN
+  }
+
+  /** A look from the front that began then has ended. */
+  ended(began: number): void {
+    this.#cost = performance.now() - began
+    this.#lookedAt = began
+  }
+}

@@ -1,0 +1,100 @@
+/** Renewals under their token. Also run by the keeper's thread, on its own connection. */
+import type { Instant } from '../../../core/task.ts'
+import type { Renewal, Renewed } from '../../store.ts'
+import { CLOCK } from '../claim/claimer.ts'
+import type { Executor, PgRow, Value } from '../connection.ts'
+
+/**
+ * Asked in a way that no index fits: the planner takes running tasks for few and would pass all of them, with all that ran
+ * lately, where the ids lead to these at once.
+ */
+const RUNNING = `t.status || '' = 'running'`
+
+/** Skips rows that another transaction has locked: a batch that never waits is never part of a deadlock. */
+const renewPassing = (schema: string): string => `
+  with ${CLOCK}, held as materialized (
+    select x.place, r.ttl, r.not_after, r.progress
+    from unnest($2::uuid[], $3::text[], $4::bigint[], $5::bigint[], $6::text[]) as r(id, token, ttl, not_after, progress) cross join lateral (
+      select t.ctid as place from ${schema}.task t where t.id = r.id and t.lease_token = r.token and ${RUNNING} for update skip locked
+    ) x
+  )
+  update ${schema}.task t set lease_expires_at = least(clock.now + held.ttl, held.not_after), progress = coalesce(held.progress, t.progress)
+  from held, clock where t.ctid = held.place
+  returning t.id, t.lease_token, t.cancel_requested_at`
+
+const renewWaiting = (schema: string): string => `
+  with ${CLOCK}
+  update ${schema}.task t set lease_expires_at = least(clock.now + $4::bigint, $5::bigint), progress = coalesce($6::text, t.progress)
+  from clock where t.id = $2::uuid and t.lease_token = $3::text and ${RUNNING}
+  returning t.id, t.lease_token, t.cancel_requested_at`
+
+export const renewLeases = async (
+  executor: Pick<Executor, 'query'>,
+  schema: string,
+  all: readonly Renewal[],
+  now: Instant | null,
+): Promise<Renewed[]> => {
+  const renewals = lastOfEach(all)
+  const rows = await executor.query(renewPassing(schema), [now, ...columnsOf(renewals)])
+  const held = heldOf(rows)
+  if (held.size < renewals.length) {
+    for (const renewal of await stillHeld(executor, schema, renewals, held)) {
+      const { id, token, leaseTtl, notAfter = null, progress = null } = renewal
+      const waited = await executor.query(renewWaiting(schema), [now, id, token, leaseTtl, notAfter, progress])
+      for (const [name, renewed] of heldOf(waited)) held.set(name, renewed)
+    }
+  }
+  return all.map((renewal) => held.get(nameOf(renewal)) ?? 'lost')
+}
+
+/** What this claim leased and has not been moved since. Running tasks are few, and have an index. */
+export const leasedBy = async (
+  executor: Pick<Executor, 'query'>,
+  schema: string,
+  workerId: string,
+  op: string,
+): Promise<readonly Pick<Renewal, 'id' | 'token'>[]> => {
+  const rows = await executor.query(
+    `select t.id, t.lease_token from ${schema}.task t where t.status = 'running' and t.lease_worker = $1 and starts_with(t.lease_token, $2)`,
+    [workerId, `${op}.`],
+  )
+  return rows.map(([id, token]) => ({ id: id as string, token: token as string }))
+}
+
+/** Those that were passed by, and have their token yet. */
+const stillHeld = async (
+  executor: Pick<Executor, 'query'>,
+  schema: string,
+  renewals: readonly Renewal[],
+  held: ReadonlyMap<string, Renewed>,
+): Promise<readonly Renewal[]> => {
+  const passed = renewals.filter((renewal) => !held.has(nameOf(renewal)))
+  const rows = await executor.query(
+    `select t.id, t.lease_token from ${schema}.task t where t.id = any($1::uuid[]) and ${RUNNING}`,
+    [passed.map(({ id }) => id)],
+  )
+  const tokens = new Map(rows.map(([id, token]) => [id as string, token as string | null]))
+  return passed.filter(({ id, token }) => tokens.get(id) === token)
+}
+
+const nameOf = ({ id, token }: Pick<Renewal, 'id' | 'token'>): string => `${id} ${token}`
+
+const heldOf = (rows: readonly PgRow[]): Map<string, Renewed> =>
+  new Map(
+    rows.map(([id, token, cancelRequestedAt]) => [`${id} ${token}`, cancelRequestedAt === null ? 'held' : 'cancel']),
+  )
+
+const columnsOf = (renewals: readonly Renewal[]): Value[] => [
+  renewals.map(({ id }) => id),
+  renewals.map(({ token }) => token),
+  renewals.map(({ leaseTtl }) => leaseTtl),
+  renewals.map(({ notAfter }) => notAfter ?? null),
+  renewals.map(({ progress }) => progress ?? null),
+]
+
+/** One statement writes a row once: of several renewals of one lease the last counts, with the last progress given. */
+const lastOfEach = (renewals: readonly Renewal[]): readonly Renewal[] => {
+  const last = new Map<string, Renewal>()
+  for (const renewal of renewals) last.set(nameOf(renewal), { ...last.get(nameOf(renewal)), ...renewal })
+  return [...last.values()]
+}

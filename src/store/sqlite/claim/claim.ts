@@ -1,0 +1,98 @@
+/** One look at a queue: lease what is ready, report what is overdue, say when to look again. */
+import type { DatabaseSync } from 'node:sqlite'
+import { cutToWeight, readToWeight } from '../../../core/page-weight.ts'
+import type { Instant } from '../../../core/task.ts'
+import { COLUMNS, type Row } from '../../sql/rows.ts'
+import type { ClaimRequest } from '../../store.ts'
+import { prepared } from '../connection.ts'
+import type { Tally } from '../read/counts.ts'
+import { cutRows } from '../read/query.ts'
+import { CLAIMED_COLUMNS, type Claimed, packClaimed } from './claimed.ts'
+import { earlier, one, Ready } from './ready.ts'
+
+export interface ClaimedRows {
+  readonly now: Instant
+  readonly leased: Claimed | null
+  readonly due: Row[]
+  readonly next: Instant | null
+}
+
+const LAPSED = `select ${COLUMNS} from holdfast_task indexed by holdfast_task_lease where status = 'running' and lease_expires_at <= ? order by lease_expires_at limit ?`
+const EXPIRED = `select ${COLUMNS} from holdfast_task indexed by holdfast_task_expiry where status = 'pending' and expires_at <= ? order by expires_at limit ?`
+const FIRST_LAPSE = `select lease_expires_at from holdfast_task indexed by holdfast_task_lease where status = 'running' order by lease_expires_at limit 1`
+const FIRST_EXPIRY = `select expires_at from holdfast_task indexed by holdfast_task_expiry where status = 'pending' and expires_at is not null order by expires_at limit 1`
+
+/** Written as machine.claim writes it; the entry is the one that JSON.stringify would make. */
+const LEASE = `
+  update holdfast_task set
+    status = 'running', revision = revision + 1, attempts = attempts + 1, updated_at = ?1, started_at = ?1,
+    lease_token = ?2 || '.' || key, lease_worker = ?3, lease_claimed_at = ?1, lease_expires_at = ?4, lease_ttl = ?8,
+    history = history || ',{"n":' || (revision + 1) || ',"at":' || ?1 || ',"move":"claim","to":"running","by":' || ?5 || ',"op":' || ?7 || '.' || key || '"}'
+  where key in (select value from json_each(?6))`
+
+/** Read first and written after: RETURNING copies every row once more, and gives no order anyway. */
+const BY_KEYS = `select ${CLAIMED_COLUMNS} from holdfast_task where key in (select value from json_each(?))`
+
+/** The answer of a look that leases nothing: made without a transaction, so that an idle worker never takes the file's write lock. null: there is something to lease. */
+export const idleLook = (db: DatabaseSync, want: ClaimRequest, now: Instant): ClaimedRows | null => {
+  const ready = new Ready(db, want.queue, want.types, now)
+  const { keys, later } = ready.keys(1)
+  if (keys.length > 0 && want.limit > 0) return null
+  ready.turnOver()
+  return { now, leased: null, due: dueRows(db, want, now), next: nextLook(db, later) }
+}
+
+export const claimRows = (db: DatabaseSync, want: ClaimRequest, now: Instant, tally: Tally): ClaimedRows => {
+  if (want.limit === 0) return idleLook(db, want, now)!
+  const ready = new Ready(db, want.queue, want.types, now)
+  const { keys, later } = ready.keys(want.limit)
+  ready.turnOver()
+  const rows = keys.length === 0 ? [] : rowsOf(db, keys)
+  if (rows.length > 0) lease(db, want, now, keys.slice(0, rows.length))
+  tally.add(want.queue, 'pending', -rows.length)
+  tally.add(want.queue, 'running', rows.length)
+  const next = rows.length < keys.length ? now : nextLook(db, later)
+  return { now, leased: rows.length === 0 ? null : packClaimed(rows), due: dueRows(db, want, now), next }
+}
+
+const KEY_AT = 0
+const INPUT_AT = CLAIMED_COLUMNS.split(', ').indexOf('input')
+
+/** In the order of the keys: all of them, or the first, as many as one answer may hold. */
+const rowsOf = (db: DatabaseSync, keys: readonly number[]): Row[] => {
+  const { taken, isCut } = cutToWeight(all(db, JSON.stringify(keys)), weightOfClaimed)
+  if (!isCut) {
+    const byKey = new Map(taken.map((row) => [row[KEY_AT] as number, row]))
+    return keys.map((key) => byKey.get(key)!)
+  }
+  // They come in an order of their own: read again one by one.
+  return readToWeight(keys, (key) => prepared(db, BY_KEYS).get(`[${key}]`) as unknown as Row, weightOfClaimed)
+}
+
+const all = (db: DatabaseSync, list: string): Iterable<Row> =>
+  prepared(db, BY_KEYS).iterate(list) as unknown as Iterable<Row>
+
+const weightOfClaimed = (row: Row): number => (row[INPUT_AT] as string).length
+
+const lease = (
+  db: DatabaseSync,
+  { op, workerId, leaseTtl }: ClaimRequest,
+  now: Instant,
+  keys: readonly number[],
+): void => {
+  const list = JSON.stringify(keys)
+  prepared(db, LEASE).run(now, op, workerId, now + leaseTtl, JSON.stringify(workerId), list, openQuoted(op), leaseTtl)
+}
+
+/** As JSON, still open at its end: the token is the op and what follows it. */
+const openQuoted = (text: string): string => JSON.stringify(text).slice(0, -1)
+
+const dueRows = (db: DatabaseSync, { dueLimit }: ClaimRequest, now: Instant): Row[] => {
+  if (dueLimit === 0) return []
+  const lapsed = cutRows(prepared(db, LAPSED).iterate(now, dueLimit))
+  if (lapsed.isCut || lapsed.taken.length === dueLimit) return lapsed.taken
+  return [...lapsed.taken, ...cutRows(prepared(db, EXPIRED).iterate(now, dueLimit - lapsed.taken.length)).taken]
+}
+
+const nextLook = (db: DatabaseSync, later: Instant | null): Instant | null =>
+  earlier(earlier(later, one(db, FIRST_LAPSE)), one(db, FIRST_EXPIRY))

@@ -1,0 +1,82 @@
+/**
+ * What is due in a queue where any type will do: types and priorities are found by jumping along the index, a bounded number in one
+ * look. Where there are more, looks take turns: the next one begins where this one ended.
+ */
+import type { DatabaseSync } from 'node:sqlite'
+import type { Instant } from '../../../core/task.ts'
+import { prepared } from '../connection.ts'
+
+/** Types with one of their priorities; tasks that may expire stand apart. About 5 µs each. */
+const MOST_LEVELS = 5_000
+/** Each of them is read for candidates. */
+const MOST_DUE = 500
+
+interface Level {
+  readonly type: string
+  readonly expiring: 0 | 1
+  readonly priority: number
+}
+
+const first = (where: string): string =>
+  `(select key from holdfast_task indexed by holdfast_task_ready where status = 'pending' and queue = ?1 and ${where} order by type, expiring, priority desc, available_at limit 1)`
+
+const LEVELS = `
+  with recursive level(key) as (
+    select ${first('type > ?2')}
+    union all
+    select coalesce(
+      ${first('type = t.type and expiring = t.expiring and priority < t.priority')},
+      ${first('type = t.type and expiring > t.expiring')},
+      ${first('type > t.type')}
+    ) from level cross join holdfast_task t on t.key = level.key
+  )
+  select t.type, t.expiring, t.priority, t.available_at from level cross join holdfast_task t on t.key = level.key`
+
+interface Turn {
+  /** The next look begins after this type. */
+  after: string
+  /** The first instant at which more is due, of what this round has passed. */
+  later: Instant | null
+}
+
+const turns = new WeakMap<DatabaseSync, Map<string, Turn>>()
+
+export interface DueLevels {
+  readonly levels: readonly Level[]
+  /** The first instant of those that are not due; now, while there are more to look at. */
+  readonly later: Instant | null
+  /** The next look goes on from here. */
+  turnOver(): void
+}
+
+export const dueLevels = (db: DatabaseSync, queue: string, now: Instant): DueLevels => {
+  const known = turns.get(db)?.get(queue)
+  const levels: Level[] = []
+  let later = known?.later ?? null
+  let [passed, complete, current] = [0, '', '']
+  let isCut = false
+  for (const row of prepared(db, LEVELS).iterate(queue, known?.after ?? '')) {
+    const [type, expiring, priority, begins] = row as unknown as [string, 0 | 1, number, Instant]
+    if (type !== current) complete = current
+    isCut = passed >= MOST_LEVELS || levels.length >= MOST_DUE
+    if (isCut) break
+    passed++
+    current = type
+    if (begins <= now) levels.push({ type, expiring, priority })
+    else later = later === null ? begins : Math.min(later, begins)
+  }
+  // Nothing is left after where this look began, and it did not begin at the front: the front is next.
+  const isWhole = !isCut
+  return {
+    levels,
+    later: isWhole ? later : now,
+    turnOver: () => {
+      if (isWhole && known === undefined) return
+      const queues = turns.get(db) ?? new Map<string, Turn>()
+      turns.set(db, queues)
+      if (isWhole) queues.delete(queue)
+      // A type that was not passed whole comes again, unless it fills a look by itself.
+      else queues.set(queue, { after: complete === '' ? current : complete, later })
+    },
+  }
+}

@@ -1,0 +1,31 @@
+/** The latest time that was used on a file and by whom, and the trace that a clock far ahead has left. */
+import type { DatabaseSync } from 'node:sqlite'
+import { isCredible } from '../../core/host-clock.ts'
+import { readMeta, writeMeta } from './schema.ts'
+
+export interface ClockMark {
+  readonly at: number
+  /** host/pid; null: an older release wrote it. */
+  readonly by: string | null
+}
+
+export const readHighWater = (db: DatabaseSync): ClockMark => ({
+  at: Number(readMeta(db, 'high_water') ?? 0),
+  by: readMeta(db, 'high_water_by'),
+})
+
+/** Of a clock that was further ahead of `now` than is believed: what stands in the file, or was found there before. */
+export const readAhead = (db: DatabaseSync, now: number): ClockMark | null => {
+  const mark = readHighWater(db)
+  if (!isCredible(mark.at, now)) return mark
+  const noted = readMeta(db, 'clock_ahead')
+  return noted === null ? null : (JSON.parse(noted) as ClockMark)
+}
+
+/** A mark that is not believed gives way, and is kept for `doctor`. */
+export const writeHighWater = (db: DatabaseSync, now: number, by: string): void => {
+  const mark = readHighWater(db)
+  if (!isCredible(mark.at, now)) writeMeta(db, 'clock_ahead', JSON.stringify(mark))
+  writeMeta(db, 'high_water', String(now))
+  if (mark.by !== by) writeMeta(db, 'high_water_by', by)
+}

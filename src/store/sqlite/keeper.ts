@@ -1,0 +1,56 @@
+/** A worker's keeper, which runs on the store's thread: this end of it. */
+import type { HeldLease, Keeper, KeeperOptions } from '../store.ts'
+import { packLeases } from '../threads/packed-leases.ts'
+import { type Reports, receiveReports } from '../threads/report-channel.ts'
+import type { ThreadLink } from './thread-link.ts'
+
+export class RestartableKeeper implements Keeper {
+  readonly #link: ThreadLink
+  readonly #options: KeeperOptions
+  readonly #n: number
+  #reports: Reports
+
+  constructor(link: ThreadLink, options: KeeperOptions) {
+    this.#link = link
+    this.#options = options
+    this.#n = link.nextNumber()
+    this.#reports = this.#start()
+  }
+
+  #start(): Reports {
+    const { workerId, board, leaseTtl, every, report } = this.#options
+    const reports = receiveReports(report)
+    const { port } = reports
+    const told = { keeper: this.#n, workerId, board: board.memory, reports: port, leaseTtl, every }
+    this.#link.tell({ notice: 'keep', ...told }, [port])
+    return reports
+  }
+
+  /** On a new thread: it is told all that is held. */
+  restart(): void {
+    this.#reports.close()
+    this.#reports = this.#start()
+    this.hold(this.#options.held())
+  }
+
+  claiming(op: string, ticket: number): void {
+    this.#link.tell({ notice: 'claiming', keeper: this.#n, op, ticket })
+  }
+
+  hold(leases: readonly HeldLease[]): void {
+    this.#link.tell({ notice: 'hold', keeper: this.#n, leases: packLeases(leases) })
+  }
+
+  progress(slot: number, progress: string): void {
+    this.#link.tell({ notice: 'progress', keeper: this.#n, slot, progress })
+  }
+
+  reportNow(): void {
+    this.#reports.reportNow()
+  }
+
+  close(): void {
+    this.#reports.close()
+    this.#link.tell({ notice: 'leave', keeper: this.#n })
+  }
+}

@@ -1,0 +1,26 @@
+/** Batches that are too heavy for the thread's heap go to it in portions. Each task of a batch is written by itself anyway. */
+import { HoldfastError, isContactLost } from '../../core/errors.ts'
+import { cutToWeight } from '../../core/page-weight.ts'
+import type { Change } from '../../core/task.ts'
+
+export const inPortions = async <Item, Result>(
+  items: readonly Item[],
+  weigh: (item: Item) => number,
+  send: (some: readonly Item[]) => Promise<readonly Result[]>,
+): Promise<Result[]> => {
+  const results: Result[] = []
+  do {
+    const { taken } = cutToWeight(results.length === 0 ? items : items.slice(results.length), weigh)
+    try {
+      results.push(...(await send(taken)))
+    } catch (error) {
+      // What was sent before stands: for the batch as a whole it is unclear.
+      if (results.length === 0 || isContactLost(error)) throw error
+      const why = error instanceof Error ? error.message : String(error)
+      throw new HoldfastError('STORE_UNAVAILABLE', `${why} (after ${results.length} of ${items.length})`, {}, error)
+    }
+  } while (results.length < items.length)
+  return results
+}
+
+export const weightOfChange = ({ set: { output } }: Change): number => output?.length ?? 0

@@ -1,0 +1,130 @@
+/** Lists and counts that scan a bounded number of tasks: by an index where one leads to those that match, else among the newest. */
+import type { DatabaseSync } from 'node:sqlite'
+import type { Instant } from '../../../core/task.ts'
+import type { CountedView } from '../../../core/views.ts'
+import type { Cell, Row } from '../../sql/rows.ts'
+import { COLUMNS } from '../../sql/rows.ts'
+import { indexedPart, isIndexed, isWaiting, MOST_READ, shareOf } from '../../sql/waiting.ts'
+import type { Counted, CountLimits, Page, Query, QueueCounts } from '../../store.ts'
+import { prepared } from '../connection.ts'
+import { countOf } from './counts.ts'
+import { condition, countRows, cutRows, direct, isWholeStatus, listStep, totalOf } from './query.ts'
+
+export interface ListedRows {
+  readonly rows: Row[]
+  readonly stoppedAt: string | null
+}
+
+/** Up to this number, all pending tasks are scanned in their index. */
+const FEW_WAITING = 200_000
+const WAITING = `status = 'pending'`
+
+export const listBounded = (
+  db: DatabaseSync,
+  query: Query,
+  page: Page,
+  maxScanned: number,
+  now: Instant,
+): ListedRows => {
+  const { rows, after } = listStep(db, query, page, now, maxScanned)
+  if (after === null || !isWaiting(query) || countOf(db, undefined, 'pending') > FEW_WAITING)
+    return { rows, stoppedAt: after }
+  return waitingRows(db, query, page, now)
+}
+
+/** The newest pending tasks, found by what their index has; their rows are read until the page is full. */
+const waitingRows = (db: DatabaseSync, query: Query, { limit, after }: Page, now: Instant): ListedRows => {
+  const indexed = condition(indexedPart(query), now)
+  const beyond = after === undefined ? '' : ' and +id < ?'
+  const from: Cell[] = after === undefined ? [] : [after]
+  const ids = `select id from holdfast_task indexed by holdfast_task_ready where ${WAITING} and ${indexed.sql}${beyond} order by +id desc limit ${MOST_READ}`
+  const given = [...indexed.values, ...from]
+  const { sql, values } = condition(query, now)
+  const columns = COLUMNS.replace('id,', 'task.id,')
+  const rows = prepared(
+    db,
+    `select ${columns} from (${ids}) as newest cross join holdfast_task as task on task.id = newest.id where ${sql} limit ?`,
+  ).iterate(...given, ...values, limit)
+  const { taken, isCut } = cutRows(rows)
+  if (isCut || taken.length === limit) return { rows: taken, stoppedAt: null }
+  const [last] = prepared(db, `select id from (${ids}) limit 1 offset ${MOST_READ - 1}`).all(...given)
+  return { rows: taken, stoppedAt: (last as unknown as [string] | undefined)?.[0] ?? null }
+}
+
+const numberOf = (db: DatabaseSync, sql: string, ...values: Cell[]): number =>
+  (prepared(db, sql).get(...values) as unknown as [number])[0]
+
+export const countTasks = (db: DatabaseSync, query: Query, { cap, maxScanned }: CountLimits, now: Instant): Counted => {
+  const total = isWholeStatus(query) ? totalOf(db, query) : null
+  if (maxScanned !== undefined)
+    return total === null ? countBounded(db, query, cap, maxScanned, now) : { count: total, capped: false }
+  const counted = total ?? countRows(db, query, cap + 1, now)
+  return { count: Math.min(counted, cap), capped: counted > cap }
+}
+
+const countBounded = (db: DatabaseSync, query: Query, cap: number, maxScanned: number, now: Instant): Counted => {
+  const { sql, values } = condition(query, now)
+  const few = direct(query, now)
+  const most = isWaiting(query) && !isIndexed(query) ? Math.min(maxScanned, MOST_READ) : maxScanned
+  const indexed = condition(indexedPart(query), now)
+  const [from, given] =
+    few !== null
+      ? [`holdfast_task where ${few.sql}`, few.values]
+      : isWaiting(query)
+        ? [`holdfast_task indexed by holdfast_task_ready where ${WAITING} and ${indexed.sql}`, indexed.values]
+        : ['holdfast_task where true order by id desc', []]
+  const counted = numberOf(
+    db,
+    `select count(*) from (select 1 from (select * from ${from} limit ?) where ${sql} limit ?)`,
+    ...given,
+    most,
+    ...values,
+    cap + 1,
+  )
+  if (counted > cap) return { count: cap, capped: true }
+  const passed = numberOf(db, `select count(*) from (select 1 from ${from} limit ?)`, ...given, most + 1)
+  return { count: counted, capped: passed > most }
+}
+
+export const countQueues = (
+  db: DatabaseSync,
+  names: readonly string[],
+  cap: number,
+  now: Instant,
+): readonly QueueCounts[] => {
+  const mostRead = shareOf(names.length, cap)
+  return names.map((name) => countQueue(db, name, cap, mostRead, now))
+}
+
+/** Totals of whole statuses are kept; only what waits is to be told apart. */
+const countQueue = (db: DatabaseSync, queue: string, cap: number, mostRead: number, now: Instant): QueueCounts => {
+  const of = (status: string): number => countOf(db, queue, status)
+  const some = (columns: string, when: '<=' | '>', most = cap + 1): string =>
+    `(select ${columns} from holdfast_task where ${WAITING} and queue = ? and available_at ${when} ? limit ${most})`
+  const waiting = of('pending')
+  const later = waiting === 0 ? 0 : numberOf(db, `select count(*) from ${some('1', '>')}`, queue, now)
+  // Not in the index: rows are read.
+  const read = Math.min(later, mostRead)
+  const retrying =
+    read === 0
+      ? 0
+      : numberOf(db, `select count(*) from ${some('retry_count', '>', read)} where retry_count > 0`, queue, now)
+  const hasMoreLater = later > cap
+  const ready = hasMoreLater ? numberOf(db, `select count(*) from ${some('1', '<=')}`, queue, now) : waiting - later
+  const hasMoreReady = hasMoreLater && ready > cap
+  const capped: CountedView[] = []
+  if (hasMoreReady) capped.push('ready')
+  if (later > read) capped.push('scheduled', 'retrying')
+  return {
+    ready: hasMoreReady ? cap : ready,
+    scheduled: read - retrying,
+    retrying,
+    running: of('running'),
+    completed: of('completed'),
+    failed: of('failed'),
+    cancelled: of('cancelled'),
+    expired: of('expired'),
+    archived: of('archived'),
+    capped,
+  }
+}

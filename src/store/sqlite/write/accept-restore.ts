@@ -1,0 +1,20 @@
+/** Which store a file holds and how far it has come; and a restored one made fit to go on with. */
+import { randomUUID } from 'node:crypto'
+import type { DatabaseSync } from 'node:sqlite'
+import { FENCE_LEAP, type StoreState } from '../../../core/restore.ts'
+import { prepared } from '../connection.ts'
+import { writeMeta } from '../schema.ts'
+
+const STATE = `select name, value from holdfast_meta where name in ('identity', 'epoch')`
+
+export const readState = (db: DatabaseSync): StoreState => {
+  const meta = new Map(prepared(db, STATE).all() as unknown as [string, string][])
+  return { identity: meta.get('identity') ?? null, epoch: Number(meta.get('epoch') ?? 0) }
+}
+
+/** A new identity, so that processes that still have the old one stop; and fences that no earlier lease had. */
+export const acceptRestore = (db: DatabaseSync): number => {
+  writeMeta(db, 'identity', randomUUID())
+  const leap = `update holdfast_task set attempts = attempts + ? where status = 'pending' or status = 'running'`
+  return Number(db.prepare(leap).run(FENCE_LEAP).changes)
+}

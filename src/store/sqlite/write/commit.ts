@@ -1,0 +1,142 @@
+/** Writes that name one task: changes under their revision, renewals under their token, removals. */
+import type { DatabaseSync } from 'node:sqlite'
+import type { Change, ChangeSet, Instant } from '../../../core/task.ts'
+import { HISTORY_KEPT } from '../../../core/task.ts'
+import { assignmentsOf, type Cell, pushValues, type Row, shapeOf, trimHistory } from '../../sql/rows.ts'
+import type { Committed, Removal, Removed, Renewal, Renewed } from '../../store.ts'
+import { prepared } from '../connection.ts'
+import type { Tally } from '../read/counts.ts'
+import { type Columns, packRows, unpackRows } from './columns.ts'
+import { withOption } from './options.ts'
+
+/** Changes as they travel to the thread: those of one shape share the text of their statement. */
+export interface ChangeRows {
+  readonly texts: readonly string[]
+  /** Index of the text, revision after, queue, status before and after, and the values to bind, of which the id is the last but one. */
+  readonly rows: readonly Row[] | Columns
+}
+
+const HEADER = 5
+/** In the statement of a change that takes a lapsed lease. */
+const TAKES_LEASE = 'lease_expires_at = ? and '
+
+interface Statement {
+  readonly text: string
+}
+
+const statements = new Map<string, Statement>()
+
+/** One statement per set of fields: its text is made once. `keyed`: the row's own key is known; `seen`: so is the lease's end. */
+const statementFor = (set: ChangeSet, keyed: boolean, seen: boolean): Statement => {
+  const shape = `${keyed ? 'k' : ''}${seen ? 's' : ''}${shapeOf(set)}`
+  let statement = statements.get(shape)
+  if (statement === undefined) {
+    const where = `${keyed ? 'key = ? and ' : ''}${seen ? TAKES_LEASE : ''}id = ? and revision = ?`
+    statement = {
+      text: `update holdfast_task set ${assignmentsOf(set, () => '?', withOption)}, revision = revision + 1, history = history || ',' || ? where ${where}`,
+    }
+    statements.set(shape, statement)
+  }
+  return statement
+}
+
+export const encodeChanges = (changes: readonly Change[]): ChangeRows => {
+  const texts: string[] = []
+  const indexes = new Map<Statement, number>()
+  const rows = changes.map(({ id, queue, revision, from, set, entry, leaseExpiresAt, mark }) => {
+    const keyed = typeof mark === 'number'
+    const seen = leaseExpiresAt !== undefined
+    const statement = statementFor(set, keyed, seen)
+    let index = indexes.get(statement)
+    if (index === undefined) {
+      index = texts.push(statement.text) - 1
+      indexes.set(statement, index)
+    }
+    const row: Cell[] = [index, entry.n, queue, from, set.status ?? from]
+    pushValues(row, set)
+    row.push(JSON.stringify(entry))
+    if (keyed) row.push(mark)
+    if (seen) row.push(leaseExpiresAt)
+    row.push(id, revision)
+    return row
+  })
+  // Mostly all changes are alike: tasks that completed.
+  return { texts, rows: texts.length === 1 ? packRows(rows) : rows }
+}
+
+/** What commitRows says, in full. */
+export const commitAnswer = (
+  changes: readonly Change[],
+  committed: readonly Committed[] | null,
+): readonly Committed[] => committed ?? changes.map(() => 'written')
+
+/**
+ * null: all were written. `isLate`: the call has waited long for the file's lock. So have the renewals of others, so no lease is taken:
+ * the caller must look again.
+ */
+export const commitRows = (
+  db: DatabaseSync,
+  { texts, rows }: ChangeRows,
+  tally: Tally,
+  isLate: boolean,
+): Committed[] | null => {
+  const committed = ('columns' in rows ? unpackRows(rows) : rows).map((row) =>
+    isLate && texts[row[0] as number]!.includes(TAKES_LEASE) ? 'conflict' : commitRow(db, texts, row, tally),
+  )
+  return committed.every((result) => result === 'written') ? null : committed
+}
+
+const commitRow = (db: DatabaseSync, texts: readonly string[], row: Row, tally: Tally): Committed => {
+  const [text, n, queue, from, to] = row as [number, number, string, string, string]
+  const id = row[row.length - 2] as string
+  if (prepared(db, texts[text]!).run(...row.slice(HEADER)).changes === 0) return exists(db, id) ? 'conflict' : 'gone'
+  if (to !== from) {
+    tally.add(queue, from, -1)
+    tally.add(queue, to, 1)
+  }
+  // Two in a hundred, because every other move may be a claim, which does not trim.
+  if (n > HISTORY_KEPT && n % HISTORY_KEPT <= 1) trim(db, id)
+  return 'written'
+}
+
+const exists = (db: DatabaseSync, id: string): boolean =>
+  prepared(db, 'select 1 from holdfast_task where id = ?').get(id) !== undefined
+
+/** Readers cut a history to what is kept; the stored text is cut now and then, so that it does not grow without end. */
+const trim = (db: DatabaseSync, id: string): void => {
+  const row = prepared(db, 'select history from holdfast_task where id = ?').get(id) as unknown as [string]
+  prepared(db, 'update holdfast_task set history = ? where id = ?').run(trimHistory(row[0]), id)
+}
+
+const RENEW = `update holdfast_task set lease_expires_at = min(?, ?), progress = coalesce(?, progress) where id = ? and lease_token = ? and status = 'running' returning cancel_requested_at`
+
+export const renewRow = (db: DatabaseSync, renewal: Renewal, now: Instant): Renewed => {
+  const { id, token, leaseTtl, notAfter, progress } = renewal
+  const until = now + leaseTtl
+  const row = prepared(db, RENEW).get(until, notAfter ?? until, progress ?? null, id, token) as unknown as
+    | [number | null]
+    | undefined
+  if (row === undefined) return 'lost'
+  return row[0] === null ? 'held' : 'cancel'
+}
+
+const REMOVE = 'delete from holdfast_task where id = ? and revision = ? returning queue, status, idempotency_key'
+
+export const removeRow = (db: DatabaseSync, { id, revision, endKey }: Removal, tally: Tally): Removed => {
+  const row = prepared(db, REMOVE).get(id, revision) as unknown as [string, string, string | null] | undefined
+  if (row === undefined) return exists(db, id) ? 'conflict' : 'gone'
+  const [queue, status, key] = row
+  tally.add(queue, status, -1)
+  if (key !== null) prepared(db, endKey ? END_KEY : ORPHAN_KEY).run(key, id)
+  return 'removed'
+}
+
+const END_KEY = 'delete from holdfast_key where key = ? and task_id = ?'
+const ORPHAN_KEY = 'update holdfast_key set orphan = 1 where key = ? and task_id = ?'
+const DEAD_KEYS =
+  'delete from holdfast_key where key in (select key from holdfast_key where orphan = 1 and expires_at <= ? limit 200)'
+
+/** Keys that outlived their task and then their own time. */
+export const sweepKeys = (db: DatabaseSync, now: Instant): void => {
+  prepared(db, DEAD_KEYS).run(now)
+}

@@ -1,0 +1,158 @@
+/** A keeper on a thread of its own, both ends of it: a busy event loop loses no leases. What renews them is the store's. */
+import { hrtime } from 'node:process'
+import { type MessagePort, parentPort, type Worker, workerData } from 'node:worker_threads'
+import type { Keeper, KeeperOptions } from '../store.ts'
+import { LeaseBoard } from './lease-board.ts'
+import { type KeeperHost, LeaseKeeper } from './lease-keeper.ts'
+import { type PackedLeases, packLeases } from './packed-leases.ts'
+import { receiveReports, reportTo } from './report-channel.ts'
+import { KEEP_EXTERNAL, startThread, threadFile } from './thread-file.ts'
+
+interface ThreadData<Place> {
+  readonly place: Place
+  readonly workerId: string
+  readonly board: SharedArrayBuffer
+  readonly reports: MessagePort
+  readonly leaseTtl: number
+  readonly every: number
+}
+
+type ToKeeper =
+  | { readonly kind: 'claiming'; readonly op: string; readonly ticket: number }
+  | { readonly kind: 'hold'; readonly leases: PackedLeases }
+  | { readonly kind: 'progress'; readonly slot: number; readonly progress: string }
+  | { readonly kind: 'close' }
+
+export interface KeeperThread<Place> {
+  /** The file that wants a `thread` beside it. */
+  readonly beside: string
+  readonly name: string
+  /** What the thread needs to know; it is copied. */
+  readonly place: Place
+  /** The settings that may hold what cannot be copied. */
+  readonly settings: string
+  /** With the first lease, not before: where what it loads takes its time and memory. */
+  readonly isLate?: boolean
+  /** It can find what a claim has leased whose reply was not seen. */
+  readonly keepsClaims?: boolean
+}
+
+// ── the event loop's end ─────────────────────────────────────────────────────────────────────────────────────────
+
+/** Whether a thread can be told: functions stay where they are. */
+const isPortable = (place: unknown): boolean => {
+  try {
+    structuredClone(place)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Starts keepers on a thread. Where there can be none: undefined, and a warning of what that costs. */
+export const threadedKeeper = <Place>(
+  thread: KeeperThread<Place>,
+  warn: ((message: string) => void) | undefined,
+): ((options: KeeperOptions) => Keeper) | undefined => {
+  const { beside, place, settings } = thread
+  const file = threadFile(beside)
+  if (file !== null && isPortable(place)) return (options) => startKeeper(file, thread, options, warn)
+  const why = file === null ? KEEP_EXTERNAL : `${settings} have functions, which cannot be passed to another thread`
+  warn?.(`${ON_EVENT_LOOP}: ${why}`)
+  return undefined
+}
+
+const ON_EVENT_LOOP = 'leases are renewed on the event loop, so a handler that computes for long can lose its lease'
+
+const startKeeper = <Place>(
+  file: URL,
+  { name, place, isLate = false, keepsClaims = false }: KeeperThread<Place>,
+  { workerId, board, leaseTtl, every, held, report }: KeeperOptions,
+  warn: ((message: string) => void) | undefined,
+): Keeper => {
+  let reports = receiveReports(report)
+  let isClosed = false
+  const start = (): Worker => {
+    const data: ThreadData<Place> = { place, workerId, board: board.memory, reports: reports.port, leaseTtl, every }
+    const started = startThread(file, name, data, { transferList: [reports.port] })
+    started.on('error', (error) => warn?.(`the thread that renews leases died and is started again: ${error.message}`))
+    started.once('exit', () => {
+      if (!isClosed) restartSoon()
+    })
+    started.unref()
+    return started
+  }
+  /** A thread that died renews nothing: another is told all that is held. Not at once, because it may die of the same again. */
+  const restartSoon = (): void => {
+    setTimeout(() => {
+      if (isClosed) return
+      reports.close()
+      reports = receiveReports(report)
+      thread = start()
+      post({ kind: 'hold', leases: packLeases(held()) })
+    }, every / 2).unref()
+  }
+  let thread = isLate ? null : start()
+  const post = (message: ToKeeper): void => {
+    thread ??= start()
+    thread.postMessage(message)
+  }
+  return {
+    ...(keepsClaims ? { claiming: (op: string, ticket: number) => post({ kind: 'claiming', op, ticket }) } : null),
+    hold: (leases) => post({ kind: 'hold', leases: packLeases(leases) }),
+    progress: (slot, progress) => post({ kind: 'progress', slot, progress }),
+    reportNow: () => reports.reportNow(),
+    close: () => {
+      isClosed = true
+      if (thread !== null) post({ kind: 'close' })
+      reports.close()
+    },
+  }
+}
+
+// ── the thread's end ─────────────────────────────────────────────────────────────────────────────────────────────
+
+export interface Renewing extends Pick<KeeperHost, 'renew' | 'leasedBy' | 'tasks'> {
+  /** With every lease that is held: so that the first round, a third of the lease from there, does not have to wait. */
+  prepare(): void
+  close(): void
+}
+
+/** What the thread was told. */
+export const keeperTold = <Place>(): Omit<ThreadData<Place>, 'board'> => workerData as ThreadData<Place>
+
+/** Called once, by the thread's own file. */
+export const keepOnThread = ({ prepare, close, ...host }: Renewing): void => {
+  const { workerId, board, reports, leaseTtl, every } = workerData as ThreadData<unknown>
+  const port = parentPort!
+  const keeper = new LeaseKeeper(
+    {
+      workerId,
+      board: new LeaseBoard(board),
+      leaseTtl,
+      every,
+      report: reportTo(reports),
+    },
+    {
+      ...host,
+      mono: () => Number(hrtime.bigint()) / 1e6,
+      after: (delay, tick) => {
+        const timer = setTimeout(tick, delay)
+        return () => clearTimeout(timer)
+      },
+    },
+  )
+  port.on('message', (message: ToKeeper) => {
+    if (message.kind === 'hold') {
+      prepare()
+      keeper.holdPacked(message.leases)
+    } else if (message.kind === 'claiming') keeper.claiming(message.op, message.ticket)
+    else if (message.kind === 'progress') keeper.progress(message.slot, message.progress)
+    else {
+      keeper.close()
+      port.close()
+      reports.close()
+      close()
+    }
+  })
+}

@@ -1,0 +1,47 @@
+/** A worker that submits tasks itself, and computes without yielding as soon as their claim is on its way. */
+import { setImmediate as turn } from 'node:timers/promises'
+import { type Plant, withMethods } from '../planted.ts'
+import { open, planOf, say } from './child.ts'
+
+export interface BusySubmitterPlan {
+  readonly file: string
+  readonly leaseTtl: string
+  readonly tasks: number
+  readonly computes: number
+  readonly plant?: Plant
+}
+
+const { file, leaseTtl, tasks, computes, plant = 'none' } = planOf<BusySubmitterPlan>()
+let claimed = (): void => {}
+const client = await open(file, plant, (store) =>
+  withMethods(store, {
+    claim: (want) => {
+      const claiming = store.claim(want)
+      claimed()
+      return claiming
+    },
+  }),
+)
+const worker = client
+  .worker({ concurrency: tasks, leaseTtl })
+  .handle('work', (_, ctx) => say('ran', { id: ctx.task.id, fence: ctx.fence }))
+  .start()
+say('ready')
+// The thread that keeps leases has started by then, as in a worker that has been up for a while.
+await new Promise<void>((done) => process.once('SIGUSR2', () => done()))
+const isClaiming = new Promise<void>((done) => {
+  claimed = done
+})
+const submitting = client.submitMany(
+  Array.from({ length: tasks }, () => ({ type: 'work', input: null })),
+  { maxRetries: 0 },
+)
+// On a server the statement has to leave first.
+if (file.includes('://')) await submitting
+await isClaiming
+if (file.includes('://')) await turn()
+const end = performance.now() + computes
+while (performance.now() < end);
+await submitting
+say('computed')
+process.once('SIGTERM', () => void worker.stop().then(() => client.close()))

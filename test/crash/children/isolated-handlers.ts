@@ -1,0 +1,78 @@
+/** Handlers that run in children of a worker: good ones, and every kind of bad one. */
+import { spawn } from 'node:child_process'
+import { isMainThread, threadId } from 'node:worker_threads'
+import { PermanentError, RescheduleError, RetryableError, type TaskContext } from '../../../src/index.ts'
+
+const DAY = 86_400_000
+
+export default (input: unknown): unknown => ({ echo: input, pid: process.pid, thread: threadId, isMainThread })
+
+export const bytes = (input: Uint8Array): Uint8Array => input.map((byte) => byte + 1)
+
+export const loop = (): never => {
+  for (;;);
+}
+
+export const eat = (): never => {
+  const eaten: unknown[] = []
+  for (;;) eaten.push(Array.from({ length: 10_000 }, (_, i) => ({ i })))
+}
+
+export const exit = (): never => process.exit(3)
+export const abort = (): never => process.abort()
+export const hang = (): Promise<never> => new Promise(() => setTimeout(() => {}, DAY))
+
+export const uncaught = (): Promise<never> =>
+  new Promise(() =>
+    setTimeout(() => {
+      throw new Error('nobody caught this')
+    }, 1),
+  )
+
+/** Something that would live on if only the child was killed. */
+export const spawns = (_: unknown, ctx: TaskContext): Promise<never> => {
+  const child = spawn(process.execPath, ['-e', 'setTimeout(() => {}, 3600000)'], { stdio: 'ignore' })
+  ctx.progress({ pid: process.pid, started: child.pid })
+  return hang()
+}
+
+export const tellsThenLoops = async (_: unknown, ctx: TaskContext): Promise<never> => {
+  ctx.progress({ pid: process.pid })
+  await new Promise((done) => setTimeout(done, 50))
+  return loop()
+}
+
+export const context = async (_: unknown, ctx: TaskContext): Promise<unknown> => {
+  ctx.log.info('hello from a child', { n: 1 })
+  ctx.progress({ done: 0.5 })
+  let code: unknown
+  try {
+    ctx.client
+  } catch (error) {
+    code = (error as { code: string }).code
+  }
+  const { id, type, input } = ctx.task
+  return { id, type, input, fence: ctx.fence, attempt: ctx.attempt, workerId: ctx.workerId, client: code }
+}
+
+export const obeys = (_: unknown, ctx: TaskContext): Promise<never> => {
+  ctx.progress({ pid: process.pid })
+  return new Promise((_, fail) => ctx.signal.addEventListener('abort', () => fail(ctx.signal.reason)))
+}
+
+export const throws = (kind: string, ctx: TaskContext): unknown => {
+  if (kind === 'permanent') throw new PermanentError('never again', { cause: new RangeError('too far') })
+  if (kind === 'retryable') throw new RetryableError('once more')
+  if (kind === 'coded') throw Object.assign(new TypeError('no such file'), { code: 'ENOENT' })
+  if (kind === 'thrown reschedule') throw new RescheduleError('1h')
+  if (kind === 'returned reschedule') return ctx.reschedule('2h')
+  return null
+}
+
+export const returns = (what: string): unknown => {
+  if (what === 'a date') return { at: new Date(0), gone: undefined }
+  if (what === 'a bigint') return { n: 1n }
+  const cycle: Record<string, unknown> = { a: 1 }
+  cycle['self'] = cycle
+  return what === 'a cycle' ? cycle : 'x'.repeat(2 * 1_024 * 1_024)
+}

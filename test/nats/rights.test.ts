@@ -1,0 +1,97 @@
+/** With exactly the permissions of docs/stores/nats.md, and with each of them missing. */
+import { expect, onTestFinished, test } from 'vitest'
+import { type Client, connect, silentLogger } from '../../src/index.ts'
+import { type NatsServer, startNats } from '../servers/nats.ts'
+import { permissionsOf, usersOf } from './permissions.ts'
+import { onNats } from './setup.ts'
+
+onNats('the permissions to paste', () => {
+  const begin = async (users: Readonly<Record<string, string>>, release: 'newest' | 'oldest' = 'newest') => {
+    const server: NatsServer = await startNats({ release, settings: usersOf({ root: '', ...users }) })
+    onTestFinished(() => server.remove())
+    const open = async (user: string): Promise<Client> => {
+      const address = `${server.url}/jobs`.replace('//', `//${user}:${user}@`)
+      const create = user === 'admin' || user === 'root'
+      const client = await connect(address, { create, logger: silentLogger })
+      onTestFinished(() => client.close())
+      return client
+    }
+    return { server, open }
+  }
+
+  test.each(['newest', 'oldest'] as const)(
+    'let an administrator make the store, a worker work, a producer submit, and an observer look, on the %s server',
+    async (release) => {
+      const { open } = await begin(
+        {
+          admin: permissionsOf('admin'),
+          worker: permissionsOf('worker'),
+          producer: permissionsOf('producer'),
+          observer: permissionsOf('observer'),
+        },
+        release,
+      )
+      await open('admin')
+      const [working, producing, observing] = [await open('worker'), await open('producer'), await open('observer')]
+      const worker = working.worker().handle('a', async (input) => input)
+      worker.start()
+      const task = await producing.submit('a', 1, { idempotencyKey: 'one' })
+      expect((await producing.submit('a', 1, { idempotencyKey: 'one' })).deduplicated).toBe(true)
+      expect(await producing.wait(task, { timeout: '20s' })).toBe(1)
+      const soon = await producing.submit('a', 2, { delay: '50ms' })
+      expect(await producing.wait(soon, { timeout: '20s' })).toBe(2)
+      const later = await producing.submit('a', 3, { delay: '1h', ttl: '2h' })
+      await working.cancel(later.id)
+      await working.delete(later.id)
+      await working.schedules.create({ id: 'often', type: 'a', input: 4, every: '1h' })
+      const fired = await working.schedules.trigger('often')
+      expect(await working.wait(fired, { timeout: '20s' })).toBe(4)
+      await worker.stop()
+      await producing.submit('a', 5, { delay: '1h' })
+      expect((await observing.get(task.id)).status).toBe('completed')
+      expect((await observing.why(task.id)).sentence).toContain('completed')
+      expect((await observing.list()).tasks).toHaveLength(4)
+      expect((await observing.count({ status: 'scheduled' })).count).toBe(1)
+      expect(await observing.stats()).toBeTruthy()
+      expect(await observing.schedules.list()).toHaveLength(1)
+      await expect(observing.cancel(soon.id)).rejects.toMatchObject({ code: 'CANNOT_CANCEL' })
+      await expect(observing.submit('a', 1)).rejects.toMatchObject({
+        code: 'STORE_READ_ONLY',
+        message: expect.stringMatching(/Publish to "(\$KV|holdfast)\.jobs/),
+      })
+    },
+  )
+
+  test('are all that doctor asks for, and it leaves everything as it is', async () => {
+    const { open } = await begin({ worker: permissionsOf('worker') })
+    const root = await open('root')
+    const { id } = await root.submit('a', 1)
+    await root.submit('a', 2, { delay: '1h' })
+    const doctor = await open('worker')
+    const found = (await doctor.examine()).find(({ check }) => check === 'permissions')
+    expect(found).toMatchObject({ verdict: 'ok', found: 'this user has every right that is needed' })
+    expect((await root.list()).tasks).toHaveLength(2)
+    const worker = root.worker().handle('a', async () => 'ran')
+    worker.start()
+    expect(await root.wait(id, { timeout: '20s' })).toBe('ran')
+    await worker.stop()
+    expect((await root.count({ status: 'scheduled' })).count).toBe(1)
+  })
+
+  const lines = permissionsOf('worker')
+    .match(/"[^"]+"/g)!
+    .map((line) => line.slice(1, -1))
+    // Without these nothing can be asked at all; the other form of an acknowledgement is for servers with domains.
+    .filter((line) => !line.includes('_INBOX') && !line.includes('.*.*.') && line !== 'holdfast.jobs.wake')
+    .filter((line) => !/STREAM\.INFO|MSG\.GET\.KV/.test(line))
+  test('are each named by doctor when they are missing', async () => {
+    const users = lines.map((line, n) => [`user${n}`, permissionsOf('worker', { without: `"${line}"` })] as const)
+    const { open } = await begin(Object.fromEntries(users))
+    await open('root')
+    for (const [n, line] of lines.entries()) {
+      const findings = await (await open(`user${n}`)).examine()
+      const found = findings.find(({ check }) => check === 'permissions')
+      expect(found, line).toMatchObject({ verdict: 'problem', found: `this user may not publish to ${line}` })
+    }
+  })
+})

@@ -1,0 +1,46 @@
+/** What a client takes for the store's time, by how long the answers took. */
+import { describe, expect, test } from 'vitest'
+import type { Clock } from '../../src/runtime/clock.ts'
+import { StoreTime } from '../../src/runtime/store-time.ts'
+import type { Store } from '../../src/store/store.ts'
+
+const START = Date.UTC(2026, 0, 28)
+
+/** A server that is as exact as a clock can be, and answers after so many milliseconds each. */
+const slow = (delays: number[]): { time: StoreTime; asked: () => number; passed: () => number } => {
+  let [mono, asked] = [0, 0]
+  const clock: Clock = { mono: () => mono, wall: () => 0, after: () => () => {} }
+  const store = {
+    capabilities: new Set(),
+    now: async () => {
+      asked++
+      const delay = delays.shift() ?? 1
+      const at = START + mono + delay / 2
+      mono += delay
+      return { at, uncertainty: 1 }
+    },
+  } as unknown as Store
+  return { time: new StoreTime(store, clock), asked: () => asked, passed: () => mono }
+}
+
+describe('the time of the store', () => {
+  test('is not uncertain because the first connection took long', async () => {
+    const { time, passed } = slow([3_000, 2])
+    await time.anchor()
+    expect(time.uncertainty).toBe(3)
+    expect(START + passed() - time.now()).toBeLessThanOrEqual(4)
+  })
+
+  test('is asked for once where the answer comes soon', async () => {
+    const { time, asked } = slow([20])
+    await time.anchor()
+    expect(asked()).toBe(1)
+  })
+
+  test('is as certain as the best of a few answers where all take long', async () => {
+    const { time, asked } = slow([900, 500, 300, 700, 1])
+    await time.anchor()
+    expect(asked()).toBe(4)
+    expect(time.uncertainty).toBe(301)
+  })
+})

@@ -1,0 +1,78 @@
+/** Moving everything from one store to another: what arrives, what stays, what is refused, and what a killed mover leaves. */
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { type Bug, Scene } from './scene.ts'
+
+const setScene = async (): Promise<Scene> => {
+  const scene = new Scene()
+  await scene.set()
+  onTestFinished(() => scene.end())
+  return scene
+}
+
+describe('a move with live workers on both sides', () => {
+  it('takes everything along: nothing runs twice, nothing is lost, keys, schedules and pauses hold', async () => {
+    const scene = await setScene()
+    const { report, writes } = await scene.move()
+    expect(report).toMatchObject({ stopped: null, conflicts: [], schedules: 1, keys: 1, deduplicated: 0 })
+    expect(writes).toBeGreaterThan(15)
+    expect(await scene.wrongIn()).toEqual([])
+    const sides = new Set(scene.runs.filter(({ what }) => what === 'end').map(({ side }) => side))
+    expect(sides).toEqual(new Set(['from', 'to']))
+    expect(scene.thief).toBe(false)
+  })
+
+  it('may be killed after any of its writes and run again', { timeout: 300_000 }, async () => {
+    let killedAt = 0
+    for (; ; killedAt++) {
+      const scene = await setScene()
+      const first = await scene.move(killedAt)
+      if (first.report !== null) break
+      await scene.pass(8_000)
+      const second = await scene.move()
+      expect(second.report?.stopped, `after ${killedAt} writes`).toBeNull()
+      expect(await scene.wrongIn(), `after ${killedAt} writes`).toEqual([])
+      await scene.end()
+    }
+    expect(killedAt).toBeGreaterThan(15)
+  })
+
+  it('may be killed again and again, each time a write further', async () => {
+    const scene = await setScene()
+    let kills = 0
+    while ((await scene.move(kills + 1)).report === null) {
+      kills++
+      await scene.pass(1_000)
+    }
+    expect(kills).toBeGreaterThan(5)
+    expect(await scene.wrongIn()).toEqual([])
+  })
+})
+
+describe('a planted bug is noticed:', () => {
+  const killedSomewhere = async (bug: Bug): Promise<string[]> => {
+    for (let killedAt = 3; killedAt < 25; killedAt++) {
+      const scene = await setScene()
+      if ((await scene.move(killedAt, bug)).report === null) {
+        await scene.pass(8_000)
+        await scene.move(undefined, bug)
+      }
+      const wrong = await scene.wrongIn()
+      if (wrong.length > 0) return wrong
+    }
+    return []
+  }
+
+  it('a task that leaves before its copy is written is lost with its mover', { timeout: 120_000 }, async () => {
+    expect((await killedSomewhere('archive-first')).join('\n')).toMatch('is not there')
+  })
+
+  it('a copy that is not taken back runs on both sides', async () => {
+    const scene = await setScene()
+    await scene.move(undefined, 'no-take-back')
+    expect((await scene.wrongIn()).join('\n')).toMatch(/fences|ended 2 times|has not left/)
+  })
+
+  it('a new store that works before the task has left runs it, too', { timeout: 120_000 }, async () => {
+    expect((await killedSomewhere('resume-early')).join('\n')).toMatch(/fences|ended 2 times/)
+  })
+})

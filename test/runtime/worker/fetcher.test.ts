@@ -1,0 +1,232 @@
+import { describe, expect, it } from 'vitest'
+import { begin, gate, shown } from '../setup.ts'
+
+describe('what a worker takes', () => {
+  it('[P01][A17] higher priority first, then what was due first, then the order of submission', async () => {
+    const { client, clock } = await begin()
+    await client.submit('work', 'early')
+    await clock.advance(1)
+    await client.submit('work', 'low', { priority: -5 })
+    await client.submit('work', 'one')
+    await client.submit('work', 'two')
+    await client.submit('work', 'high', { priority: 5 })
+    await client.submit('work', 'highest', { priority: 1000 })
+    const order: unknown[] = []
+    client
+      .worker({ concurrency: 1 })
+      .handle('work', (input) => void order.push(input))
+      .start()
+    await clock.settle()
+    expect(order).toEqual(['highest', 'high', 'early', 'one', 'two', 'low'])
+  })
+
+  it('[P02] a retried task goes behind what was due before it', async () => {
+    const { client, clock } = await begin({ random: () => 0 })
+    const order: unknown[] = []
+    await client.submit('work', 'a')
+    await clock.advance(5)
+    await client.submit('work', 'b')
+    await clock.advance(5)
+    client
+      .worker({ concurrency: 1 })
+      .handle('work', (input, ctx) => {
+        order.push(input)
+        if (input === 'a' && ctx.attempt === 1) throw new Error('again')
+      })
+      .start()
+    await clock.settle()
+    expect(order).toEqual(['a', 'b', 'a'])
+  })
+
+  it('[A02][N01][N10] only types that it handles, in the queues that it serves, and no more at once than it is told', async () => {
+    const { client, clock } = await begin()
+    const end = gate()
+    let most = 0
+    let now = 0
+    client
+      .worker({ concurrency: 3 })
+      .handle('mine', async () => {
+        most = Math.max(most, ++now)
+        await end.opened
+        now--
+      })
+      .start()
+    const other = await client.submit('other', {})
+    const elsewhere = await client.submit('mine', {}, { queue: 'elsewhere' })
+    const mine = await client.submitMany(Array.from({ length: 10 }, () => ({ type: 'mine', input: {} })))
+    await clock.settle()
+    expect(now).toBe(3)
+    end.open()
+    await clock.settle()
+    expect(most).toBe(3)
+    await clock.advance(120_000)
+    for (const result of mine) expect(result.ok && (await client.get(result.task.id)).status).toBe('completed')
+    expect(shown(await client.get(other.id))).toMatchObject({ status: 'pending', attempts: 0 })
+    expect(shown(await client.get(elsewhere.id))).toMatchObject({ status: 'pending', attempts: 0 })
+  })
+
+  it('[Q05] several queues are served in turn: a full one does not starve the others', async () => {
+    const { client, clock } = await begin()
+    for (let i = 0; i < 100; i++) await client.submit('work', `bulk ${i}`, { queue: 'bulk' })
+    await client.submit('work', 'mail', { queue: 'mail' })
+    const order: unknown[] = []
+    client
+      .worker({ concurrency: 1, queues: ['bulk', 'mail'] })
+      .handle('work', (input) => void order.push(input))
+      .start()
+    await clock.settle()
+    expect(order).toHaveLength(101)
+    expect(order.indexOf('mail')).toBeLessThan(30)
+  })
+
+  it('[M01][D12] a task for later is run when it is due, and not before', async () => {
+    const { client, clock } = await begin()
+    const ranAt: number[] = []
+    client
+      .worker()
+      .handle('work', () => void ranAt.push(clock.wall()))
+      .start()
+    const by = await client.submit('work', {}, { delay: '90s' })
+    const at = await client.submit('work', {}, { at: new Date(clock.wall() + 45_000) })
+    await clock.advance(120_000)
+    expect(ranAt).toEqual([at.availableAt, by.availableAt])
+    expect(by.availableAt - at.availableAt).toBe(45_000)
+  })
+
+  it('wakes for work submitted elsewhere within its poll interval, and at once where the store can tell', async () => {
+    const { client, clock, another } = await begin()
+    const ranAt: number[] = []
+    client
+      .worker({ pollInterval: '1s' })
+      .handle('work', () => void ranAt.push(clock.wall()))
+      .start()
+    await clock.advance(300)
+    await (await another()).submit('work', {})
+    await clock.settle()
+    expect(ranAt).toEqual([clock.wall()])
+  })
+})
+
+describe('fetching ahead', () => {
+  it('behind slow handlers goes back within about a second, so that idle workers can have it', async () => {
+    const { client, clock } = await begin()
+    for (let i = 0; i < 50; i++) await client.submit('work', i)
+    client
+      .worker({ concurrency: 4 })
+      .handle('work', () => new Promise(() => {}))
+      .start()
+    await clock.settle()
+    expect((await client.count({ status: 'running' })).count).toBeLessThanOrEqual(8)
+    await clock.advance(2_000)
+    expect((await client.count({ status: 'running' })).count).toBe(4)
+    await clock.advance(60_000)
+    expect((await client.count({ status: 'running' })).count, 'and is not fetched again').toBe(4)
+  })
+
+  it('never holds more unstarted tasks than it started in the last second', async () => {
+    const { client, clock } = await begin()
+    const wait = gate()
+    let started = 0
+    client
+      .worker({ concurrency: 1 })
+      .handle('work', async () => {
+        if (++started > 30) await wait.opened
+      })
+      .start()
+    for (let i = 0; i < 500; i++) await client.submit('work', i)
+    await clock.settle()
+    const { count: running } = await client.count({ status: 'running' })
+    expect(started).toBe(31)
+    expect(running - 1).toBeLessThanOrEqual(started)
+  })
+})
+
+describe('a paused queue', () => {
+  it('is seen within 5 s: running tasks go on, fetched-ahead ones are released, nothing new is taken', async () => {
+    const { client, clock, another } = await begin()
+    const first = gate()
+    client
+      .worker({ concurrency: 1 })
+      .handle('work', async (input) => {
+        if (input === 'first') await first.opened
+      })
+      .start()
+    for (let i = 0; i < 20; i++) await client.submit('work', 'warm')
+    await clock.settle()
+    const running = await client.submit('work', 'first')
+    const ahead = await client.submit('work', 'ahead')
+    await clock.settle()
+    expect((await client.get(ahead.id)).status).toBe('running')
+    const elsewhere = await another()
+    await elsewhere.queue('default').pause({ reason: 'deploy' })
+    await elsewhere.queue('default').pause()
+    expect(await elsewhere.queue('default').isPaused()).toBe(true)
+    await clock.advance(5_000)
+    expect(shown(await client.get(ahead.id))).toMatchObject({ status: 'pending', retryCount: 0 })
+    expect((await client.get(running.id)).status).toBe('running')
+    first.open()
+    const later = await client.submit('work', 'later')
+    await clock.advance(30_000)
+    expect((await client.get(running.id)).status).toBe('completed')
+    expect((await client.get(later.id)).status).toBe('pending')
+    await elsewhere.queue('default').resume()
+    await elsewhere.queue('default').resume()
+    await clock.advance(5_000)
+    expect((await client.get(later.id)).status).toBe('completed')
+    expect((await client.get(ahead.id)).status).toBe('completed')
+  })
+
+  it('accepts tasks, gives none to claimNext, and says so to a claim by id', async () => {
+    const { client } = await begin()
+    await client.queue('slow').pause()
+    const { id } = await client.submit('work', {}, { queue: 'slow' })
+    expect(await client.claimNext({ workerId: 'w', queue: 'slow' })).toBeNull()
+    await expect(client.claim(id, { workerId: 'w' })).rejects.toMatchObject({ code: 'QUEUE_PAUSED' })
+    await client.queue('slow').resume()
+    expect((await client.claimNext({ workerId: 'w', queue: 'slow' }))?.task.id).toBe(id)
+  })
+
+  it('of several only the paused one stands still', async () => {
+    const { client, clock } = await begin()
+    await client.queue('a').pause()
+    const [a, b] = [await client.submit('work', 1, { queue: 'a' }), await client.submit('work', 2, { queue: 'b' })]
+    client
+      .worker({ queues: ['a', 'b'] })
+      .handle('work', () => {})
+      .start()
+    await clock.advance(10_000)
+    expect((await client.get(a.id)).status).toBe('pending')
+    expect((await client.get(b.id)).status).toBe('completed')
+  })
+})
+
+describe('a store that cannot be reached', () => {
+  it('[N05][R02] is looked at again, with backoff, until it answers; then work goes on', async () => {
+    const { lossy } = await import('../../../src/testing/lossy-store.ts')
+    const { client, clock, another } = await begin()
+    let away = true
+    const looks: number[] = []
+    const cut = await another({
+      through: (store) =>
+        lossy(store, (call) => {
+          if (away && call !== 'now' && looks.at(-1) !== clock.mono()) looks.push(clock.mono())
+          return away && call !== 'now' ? 'drop-request' : 'pass'
+        }),
+    })
+    cut
+      .worker()
+      .handle('work', () => 'done')
+      .start()
+    const { id } = await client.submit('work', {})
+    await clock.advance(60_000)
+    const within = (from: number, to: number): number =>
+      looks.filter((at) => at - looks[0]! >= from && at - looks[0]! < to).length
+    // It goes on asking, less often than at first, and never lets more than the longest wait go by.
+    expect(within(50_000, 60_000)).toBeGreaterThan(0)
+    expect(within(0, 5_000)).toBeGreaterThan(2 * within(50_000, 55_000))
+    expect(Math.max(...looks.slice(1).map((at, n) => at - looks[n]!))).toBeLessThan(6_000)
+    away = false
+    await clock.advance(10_000)
+    expect((await client.get(id)).output).toBe('done')
+  })
+})

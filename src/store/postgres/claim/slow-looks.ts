@@ -85,10 +85,11 @@ export class SlowLooks {
       priorities: [],
       begins: [],
     }
-    for (const [i, type] of types.entries())
-      add(known, { type, expiring: expiring[i]!, priority: priorities[i]!, begins: Math.min(begins[i]!, now - MARGIN) })
+    // Where something was leased there may be more. There may be too many levels to know them all, so these come first.
     for (const { type, expiresAt, priority, availableAt } of leased)
       add(known, { type, expiring: expiresAt !== null, priority, begins: availableAt })
+    for (const [i, type] of types.entries())
+      add(known, { type, expiring: expiring[i]!, priority: priorities[i]!, begins: Math.min(begins[i]!, now - MARGIN) })
     // Not all that was asked for: nothing due is left.
     const isDone = leased.length < want.limit
     const last = new Map<string, Instant>()

@@ -1,4 +1,4 @@
-/** `{ signal }` of a call: one mechanism for all of them, at the store's door. */
+/** The `{ signal }` option of a call. One mechanism serves every call: a guard around the store. */
 import { HoldfastError } from '../core/errors.ts'
 import type { Store } from '../store/store.ts'
 import type { Session } from './session.ts'
@@ -9,8 +9,8 @@ export interface CallOptions {
 }
 
 /**
- * Runs `work` with a session of its own, whose store refuses every call once the signal has aborted: what was not sent by then
- * is never sent. `work` begins before this returns, as a transaction needs it.
+ * Runs `work` with a guarded session: its store refuses every call after the signal has aborted, so nothing more is sent.
+ * `work` starts synchronously, because a submit inside a transaction must.
  */
 export const abortable = <T>(
   session: Session,
@@ -27,16 +27,16 @@ export const abortable = <T>(
       .then(resolve, reject)
       .finally(() => {
         signal.removeEventListener('abort', abort)
-        // What the call gave may be used for longer: a lease.
+        // The result, a lease for example, may be used after the call: the guard must not refuse it.
         guard.isOver = true
       })
   })
 }
 
-/** After them something may be different; and of a claim, a lease may be held. */
+/** Calls that may change the store. An aborted claim may also leave a lease behind. */
 const WRITES: ReadonlySet<string | symbol> = new Set(['insert', 'claim', 'commit', 'renew', 'remove', 'put', 'delete'])
 
-/** Parts of a store that have calls of their own. */
+/** Nested objects of a store whose methods are guarded too. */
 const PARTS: ReadonlySet<string | symbol> = new Set(['documents', 'detachedKeys'])
 
 class Guard {

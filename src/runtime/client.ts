@@ -1,4 +1,4 @@
-/** What an application holds: submit, look, move, work. Each method says what it does in one line and does it elsewhere. */
+/** The object that an application works with. Each method delegates to the folder that implements it. */
 
 import type { Finding } from '../core/diagnosis.ts'
 import { HoldfastError } from '../core/errors.ts'
@@ -83,7 +83,7 @@ export class Client extends TaskCalls {
     this.#retention = new Retention(session, retention ?? {})
   }
 
-  /** Where the tasks are, without secrets. */
+  /** The address of the store, without secrets. */
   get address(): string {
     return this.#session.store.address
   }
@@ -110,7 +110,7 @@ export class Client extends TaskCalls {
     return this.run((session) => submitOne(session, this.#submitterOf(session), submission), options)
   }
 
-  /** Each item has its own result, in order; a bad one does not stop the others. `shared` options apply to all that do not say it themselves. */
+  /** Each item has its own result, in order; a bad one does not stop the others. `shared` options apply to every item that does not set them. */
   async submitMany<const Types extends readonly TypeOrDefinition[]>(
     items: { readonly [K in keyof Types]: SubmitManyItem<Types[K]> },
     { signal, ...shared }: SubmitOptions & CallOptions = {},
@@ -120,7 +120,7 @@ export class Client extends TaskCalls {
 
   // ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** TASK_NOT_FOUND when there is none. */
+  /** TASK_NOT_FOUND when no task has this id. */
   get(id: string, options?: CallOptions): Promise<Task>
   get<Input, Output>(
     definition: AnyDefinition<Input, Output>,
@@ -132,7 +132,7 @@ export class Client extends TaskCalls {
     return this.run(async (session) => mustBeOf(definition, new Task(await read(session, checkId(id)))), options)
   }
 
-  /** TASK_NOT_FOUND when the key was never used, or has ended. */
+  /** TASK_NOT_FOUND when the key was never used, or has expired. */
   getByIdempotencyKey(key: string, options?: CallOptions): Promise<Task> {
     return this.run((session) => findByKey(session, key), options)
   }
@@ -145,44 +145,44 @@ export class Client extends TaskCalls {
     return this.run((session) => listTasks(session, options), { signal })
   }
 
-  /** Up to `cap`, which is 100,000 when left out. */
+  /** Counts up to `cap`, which defaults to 100,000. */
   count(query: TaskQuery = {}, { signal, ...options }: CountOptions & CallOptions = {}): Promise<Count> {
     return this.run((session) => countTasks(session, query, options), { signal })
   }
 
-  /** Why it is not running, or that it is: one honest sentence, and the facts that it rests on. */
+  /** Explains in one sentence why a task is not running, with the facts behind it. */
   why(id: string, options?: CallOptions): Promise<Explanation> {
     return this.run((session) => explain(session, this.queues, id), options)
   }
 
-  /** Those that are alive: a worker that has not been heard of for 30 s is not. */
+  /** The live workers: those that sent a heartbeat in the last 30 s. */
   workers(options?: CallOptions): Promise<WorkerInfo[]> {
     return this.run(liveWorkers, options)
   }
 
-  /** For servers through which workers elsewhere claim: `workers` and `why` know them from then on, until they are silent. */
+  /** For servers that claim on behalf of remote workers: lists such a worker in `workers` and `why` until it stops calling. */
   heardOfWorker(id: string, worker: RemoteWorker): Promise<void> {
     return this.run(() => this.#remoteWorkers.heardOf(checkWorkerId(id), worker))
   }
 
   /** Checks the health of the store and its workers. Returns what was found, and how to fix it. Changes nothing. */
   examine(options?: CallOptions): Promise<Finding[]> {
-    // Seldom asked for, and with many words: not to be loaded by every short-lived process.
+    // Loaded on demand: it is rarely used and large, and short-lived processes start faster without it.
     const load = import('./observe/examine.ts')
     return this.run(async (session) => (await load).examine(session, this.queues, this.#scheduler.runner), options)
   }
 
-  /** After a backup was restored, with all processes stopped: fences grow by a million, so that none is handed out twice. Then close this client. */
+  /** Call after restoring a backup, with all other processes stopped. Adds a million to every fence, so that no fence is handed out twice. Then close this client. */
   acceptRestore(): Promise<number> {
     return this.run(async (session) => (await import('./observe/repair.ts')).acceptRestore(session))
   }
 
-  /** On a store whose time is this machine's: tasks that a process with a clock far ahead has dated in the future count from now. */
+  /** For stores that use this machine's clock: resets dates that a process with a fast clock wrote into the future. */
   repairClock(): Promise<ClockRepair> {
     return this.run(async (session) => (await import('./observe/repair.ts')).repairClock(session))
   }
 
-  /** Of every queue, each count up to `cap`, or beyond it where that costs nothing; `capped` names those that may be more. */
+  /** Counts the tasks of every queue. A count stops at `cap` unless the store knows the exact number for free; `capped` names the counts that are lower bounds. */
   stats(options: CallOptions & { readonly cap?: number } = {}): Promise<QueueStats[]> {
     return this.run((session) => queueStats(session, this.queues, options.cap), options)
   }
@@ -199,37 +199,37 @@ export class Client extends TaskCalls {
     return outputOf(mustBeOf(definition, await this.waitForEnd(task, options)))
   }
 
-  /** The task once it has ended, whichever way. */
+  /** Resolves with the task when it has ended, in whatever status. */
   async waitForEnd(task: { readonly id: string } | string, options: WaitOptions = {}): Promise<Task> {
     this.#open()
     return this.#waiting.forEnd(typeof task === 'string' ? checkId(task) : task.id, options)
   }
 
-  /** This process's moves from now on. Leave the loop, or abort the signal, to end it. */
+  /** The moves that this process makes from now on. Leave the loop or abort the signal to end it. */
   events(options: { readonly signal?: AbortSignal } = {}): AsyncGenerator<MoveEvent, void, undefined> {
     return this.#open().events.stream(options.signal)
   }
 
-  /** As `events`, by callback. Returns the way to stop it. */
+  /** Like `events`, with a callback. Returns a function that unsubscribes. */
   onMove(listener: (event: MoveEvent) => void): () => void {
     return this.#open().events.on(listener)
   }
 
-  /** Every process's moves from now on, or since an instant: looked for four times a second. What was removed has left no trace. */
+  /** The moves of all processes, from now on or since an instant. Polls the store four times a second. Moves of removed tasks are not reported. */
   changes(options: FollowOptions = {}): AsyncGenerator<TaskChange, void, undefined> {
     const session = this.#open()
     return follow(session, session.events.closing, options)
   }
 
-  // ── more ways to ask and to act ──────────────────────────────────────────────────────────────────────────────
+  // ── dead letters and schedules ───────────────────────────────────────────────────────────────────────────────
 
-  /** Tasks that failed for good: what they died of, and ways to bring them back. */
+  /** Tasks that failed permanently: lists them by error, replays and purges them. */
   get deadLetters(): DeadLetters {
     this.#open()
     return this.#deadLetters
   }
 
-  /** Recurring work. Every worker that has started makes its tasks. */
+  /** Recurring work. Every running worker submits the tasks of schedules that are due. */
   get schedules(): Schedules {
     this.#open()
     return this.#schedules
@@ -238,21 +238,22 @@ export class Client extends TaskCalls {
   // ── from store to store ──────────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * Everything of this store goes to that of `other`: killed at any point and called again, no task runs on both sides and
-   * none is lost. WORKERS_LIVE while workers are live here, unless `live`. The other store is paused until it is done.
+   * Moves everything in this store to the store of `other`. It can be killed at any point and called again: no task runs on
+   * both sides and none is lost. The other store is paused until it is done. WORKERS_LIVE while workers are live here,
+   * unless `live` is set.
    */
   async moveTo(other: Client, options: MoveOptions = {}): Promise<MoveReport> {
     return moveBetween(this.#open(), other.#open(), options)
   }
 
-  /** Everything, or the tasks that match, as lines of JSON: the first says what it is, the last how much it was. */
+  /** Everything, or the tasks that match, as lines of JSON. The first line is a header, the last one has the counts. */
   export(query: TaskQuery = {}): AsyncGenerator<string, void, undefined> {
     return exportLines(this.#open(), query)
   }
 
   /**
-   * What `export` wrote. `open` gives its lines from the beginning, twice: INVALID_EXPORT before anything is written. What
-   * is here already stays as it is, so the same file may be imported again.
+   * Imports what `export` wrote. `open` is called twice and returns the lines from the beginning: the first pass checks the
+   * file and throws INVALID_EXPORT before anything is written. Existing tasks are left alone, so importing a file again is safe.
    */
   async import(open: OpenLines, options: ImportOptions = {}): Promise<ImportReport> {
     return importLines(this.#open(), open, options)
@@ -272,8 +273,8 @@ export class Client extends TaskCalls {
   }
 
   /**
-   * Fires schedules, takes back the leases of dead workers, ends expired tasks and applies retention, in all queues. Every worker does as much;
-   * a store whose tasks run elsewhere (over HTTP) needs one. Call `start()`.
+   * Fires schedules, takes back the leases of dead workers, ends expired tasks and applies retention, in all queues. Every
+   * worker does the same; a store whose workers all claim over HTTP needs one monitor. Call `start()`.
    */
   monitor(): Monitor {
     const monitor = new Monitor(this.#open(), this.queues, this.#retention, this.#scheduler)
@@ -281,12 +282,12 @@ export class Client extends TaskCalls {
     return monitor
   }
 
-  /** How long ended tasks are kept, for every process that uses this store. A process's own `retention` is added: the shorter wins. */
+  /** How long every process that uses this store keeps ended tasks. If a process has its own `retention`, the shorter one wins. */
   get retention(): RetentionHandle {
     return retentionHandle((work) => this.run(work))
   }
 
-  /** Stops this client's workers, then lets go of the store. Later calls reject with STORE_CLOSED. */
+  /** Stops this client's workers, then closes the store. Later calls reject with STORE_CLOSED. */
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
@@ -305,12 +306,12 @@ export class Client extends TaskCalls {
     return this.#session
   }
 
-  /** Errors of every kind, also those of checking the arguments, come as a rejection. */
+  /** All errors are rejections, including those about invalid arguments. */
   protected async run<T>(work: (session: Session) => Promise<T>, options: Signalled = {}): Promise<T> {
     return abortable(this.#open(), options.signal, work)
   }
 
-  /** Submits of calls without a signal share their writes. */
+  /** Submits without a signal share one submitter, and so their writes. */
   #submitterOf(session: Session): Submitter {
     return session === this.#session ? this.#submitter : this.#submitter.beside(session)
   }

@@ -1,13 +1,13 @@
-/** The only file of the runtime that reads a clock, sets a timer or rolls dice. Everything else is given these. */
+/** The only file of the runtime that reads a clock, sets a timer or draws random numbers. Other files receive these as arguments. */
 import { hrtime } from 'node:process'
 import type { Instant } from '../core/task.ts'
 
 export type Cancel = () => void
 
 export interface Clock {
-  /** The host's idea of now. */
+  /** The host's wall clock. */
   wall(): Instant
-  /** Milliseconds that only go forward, the same for all threads of the process. */
+  /** Monotonic milliseconds, the same for all threads of the process. */
   mono(): number
   /** Calls `tick` once after `delay` milliseconds. */
   after(delay: number, tick: () => void): Cancel
@@ -16,13 +16,13 @@ export interface Clock {
 /** A number in [0, 1). */
 export type Random = () => number
 
-/** Node's own, taken when this file is loaded: the fake timers of a test runner (`vi.useFakeTimers()`) do not stop a worker. */
+/** Node's timers, captured when this file is loaded, so that fake timers of a test runner (`vi.useFakeTimers()`) do not stop a worker. */
 const { setTimeout, clearTimeout, setImmediate } = globalThis
 
-/** Calls `work` when the event loop has told what it has by now. */
+/** Calls `work` after the event loop has delivered the I/O that is ready now. */
 export const soon = (work: () => void): void => void setImmediate(work)
 
-/** setTimeout counts in 31 bits. Longer waits are cut, and the caller checks the time again. */
+/** setTimeout is limited to 31 bits. A longer wait ends early, and the caller checks the time again. */
 const LONGEST_TIMER = 2_000_000_000
 
 export const systemClock: Clock = {

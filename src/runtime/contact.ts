@@ -1,6 +1,6 @@
 /**
- * Since when this process has had unbroken contact with its store. A process that takes a lapsed lease must have had contact for one lease length:
- * after an interruption living workers need that long to renew their leases, and until then they look like dead ones.
+ * Tracks since when this process has had unbroken contact with its store. A process may take a lapsed lease only after one lease length
+ * of contact: after an interruption, live workers need that long to renew their leases, and until then they look dead.
  */
 import { mayPass } from '../core/errors.ts'
 import type { Store } from '../store/store.ts'
@@ -8,9 +8,9 @@ import type { Clock } from './clock.ts'
 
 export class Contact {
   readonly #clock: Clock
-  /** A call that took longer was held up, and so may have been the renewals of others. */
+  /** A call that took longer than this was delayed, and the renewals of other workers may have been delayed too. */
   readonly #patience: number
-  /** After a silence this long it is unknown what happened in between. */
+  /** After this long without a call, contact in between is unknown. */
   readonly #longestGap: number
   #since: number
   #lastAt: number
@@ -23,7 +23,7 @@ export class Contact {
     this.#lastAt = this.#since
   }
 
-  /** Contact was lost, or this process stood still: it begins again now. */
+  /** Contact was lost, or this process was suspended: contact counts from now. */
   broken(): void {
     this.#since = this.#clock.mono()
   }
@@ -32,12 +32,12 @@ export class Contact {
     return this.#clock.mono() - this.#since >= length
   }
 
-  /** A timer that was set for `delay` at `since` has fired. Much later means that this process was stopped meanwhile. */
+  /** Reports that a timer set at `since` for `delay` has fired. If it fired much too late, this process was suspended. */
   woke(since: number, delay: number): void {
     if (this.#clock.mono() - since > delay + this.#patience) this.broken()
   }
 
-  /** Makes a call to the store, and watches how it goes. */
+  /** Makes a call to the store and records whether contact held. */
   async watch<T>(call: () => Promise<T>): Promise<T> {
     const begun = this.#clock.mono()
     if (begun - this.#lastAt > this.#longestGap) this.broken()
@@ -47,7 +47,7 @@ export class Contact {
       if (this.#lastAt - begun > this.#patience) this.broken()
       return answer
     } catch (error) {
-      // A refusal is an answer. But where nothing can be written, other processes could not renew either.
+      // A refusal proves contact. But if writes fail for now, other processes could not renew either.
       if (mayPass(error)) this.broken()
       else this.#lastAt = this.#clock.mono()
       throw error
@@ -55,7 +55,7 @@ export class Contact {
   }
 }
 
-/** The same store, its calls watched. Inserts are not: in a caller's transaction they must take effect at once. */
+/** Wraps a store so that its calls are watched. Inserts are not: inside a caller's transaction they must run synchronously. */
 export const watched = (store: Store, contact: Contact): Store => ({
   capabilities: store.capabilities,
   address: store.address,

@@ -1,4 +1,4 @@
-/** A task's contract: its type, what goes in and comes out, and its defaults. Importable without the handler. */
+/** A task definition: its type, its input and output, and its defaults. Can be imported without the handler. */
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { type Code, HoldfastError } from '../core/errors.ts'
 import { mergeOptions } from '../core/merge-options.ts'
@@ -6,7 +6,7 @@ import { checkDefaults, checkName, DEFAULTABLE, type SubmitOptions } from '../co
 
 export type SubmitDefaults = Omit<SubmitOptions, 'id' | 'idempotencyKey' | 'at' | 'expiresAt'>
 
-/** `Input` is what submit takes, `Parsed` what the handler gets, `Output` what it returns and `wait` gives. */
+/** `Input` is what submit takes. `Parsed` is what the handler receives. `Output` is what the handler and `wait` return. */
 export interface TaskDefinition<Input = unknown, Parsed = Input, Output = unknown> {
   readonly type: string
   readonly input: StandardSchemaV1<Input, Parsed> | null
@@ -14,18 +14,18 @@ export interface TaskDefinition<Input = unknown, Parsed = Input, Output = unknow
   readonly options: SubmitDefaults
 }
 
-/** Whatever its schemas parse. */
+/** A definition with any parsed type. */
 export type AnyDefinition<Input, Output> = TaskDefinition<Input, never, Output> | TaskDefinition<Input, unknown, Output>
 
 // biome-ignore lint/suspicious/noExplicitAny: every definition is one of these, whatever its types
 type Definition = TaskDefinition<any, any, any>
 /** A type by its name, or a definition. */
 export type TypeOrDefinition = string | Definition
-/** What is to be given as input: anything for a type by its name. */
+/** The input type of a definition; `unknown` for a plain type name. */
 export type InputFor<T> = T extends TaskDefinition<infer Input, infer _, infer __> ? Input : unknown
 export type OutputFor<T> = T extends TaskDefinition<infer _, infer __, infer Output> ? Output : unknown
 
-/** An input with what JSON cannot hold made impossible, as far as types tell. */
+/** An input type that rejects values JSON cannot hold, as far as the type system can tell. */
 export type Storable<T> = T extends
   | bigint
   | symbol
@@ -41,7 +41,7 @@ export type Storable<T> = T extends
       : T
 
 /**
- * Your own open transaction: a `DatabaseSync` of node:sqlite, or on PostgreSQL a client of pg, or anything else with such a
+ * Your own open transaction: a `DatabaseSync` of node:sqlite, or on PostgreSQL a client of pg or any object with the same
  * query function.
  */
 export type Transaction = SqliteTransaction | PostgresTransaction
@@ -91,17 +91,17 @@ export function defineTask(
   }
 }
 
-/** Plain string types work wherever a definition does. */
+/** A plain type name works wherever a definition does. */
 export const asDefinition = (type: string | TaskDefinition): TaskDefinition =>
   typeof type === 'string' ? { type, input: null, output: null, options: {} } : type
 
-/** A definition's defaults give way to what the call says, also where the call says it by another name. */
+/** Options of the call override the definition's defaults, including a default that has the same meaning under another name. */
 export const withDefaults = ({ options }: Pick<TaskDefinition, 'options'>, given: SubmitOptions): SubmitOptions =>
   mergeOptions(options, given)
 
 type Checked = { readonly value: unknown } | Promise<{ readonly value: unknown }>
 
-/** The parsed value, at once where the schema allows it. Issues become one error that names each path. */
+/** Returns the parsed value, synchronously if the schema is synchronous. All issues become one error that names each path. */
 export const checkSchema = (schema: StandardSchemaV1 | null, value: unknown, field: string, code: Code): Checked => {
   if (schema === null) return { value }
   const result = schema['~standard'].validate(value)
@@ -119,7 +119,7 @@ const taken = (result: StandardSchemaV1.Result<unknown>, field: string, code: Co
 const stepOf = (step: PropertyKey | StandardSchemaV1.PathSegment): string =>
   String(typeof step === 'object' ? step.key : step)
 
-/** A task of another type has another input and another output than the definition says. */
+/** Throws when the task has another type than the definition: its input and output would have the wrong types. */
 export const mustBeOf = <Found extends { readonly id: string; readonly type: string }>(
   definition: TaskDefinition | null,
   task: Found,

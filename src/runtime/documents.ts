@@ -1,4 +1,4 @@
-/** The one way to change a document: read it, decide, and write unless another process wrote first. */
+/** The only way to change a document: read it, decide, and write it unless another process wrote first. */
 import { HoldfastError } from '../core/errors.ts'
 import type { Document } from '../store/store.ts'
 import { withPatience } from './patience.ts'
@@ -7,8 +7,8 @@ import type { Session } from './session.ts'
 const TRIES = 20
 
 /**
- * `decide` gets the value that is there (null: none) and returns the value that should be there; the same value leaves the
- * document alone. It is called again after a conflict or a lost reply, so it must not count its calls.
+ * `decide` receives the current value (null if there is none) and returns the new one; returning the same value writes
+ * nothing. It is called again after a conflict or a lost reply, so it must have no side effects.
  */
 export const editDocument = async (
   session: Session,
@@ -27,13 +27,13 @@ export const editDocument = async (
   )
 }
 
-/** Repeats `attempt` until it is true. Another process cannot win every time, unless something is wrong. */
+/** Repeats `attempt` until it returns true. Losing every time to other processes means that something is wrong. */
 export const untilWritten = async (name: string, attempt: () => Promise<boolean>): Promise<void> => {
   for (let tries = 0; tries < TRIES; tries++) if (await attempt()) return
   throw new HoldfastError('STORE_CONFLICT', `${name} changed under every one of ${TRIES} tries`, { name })
 }
 
-/** As `put` answers after a lost reply or a conflict: the document that is there now. */
+/** Like `put`; after a conflict or a lost reply it returns the document that is stored now. */
 export const putDocument = async (session: Session, document: Document, value: string): Promise<Document | null> => {
   const { documents } = session.store
   const { name } = document

@@ -10,7 +10,7 @@ export interface MoveEvent {
   readonly at: Instant
   readonly by: string
   readonly from: TaskStatus | null
-  /** After the move. */
+  /** The task after the move. */
   readonly task: Task
 }
 
@@ -18,7 +18,7 @@ type Listener = (event: MoveEvent) => void
 
 export class Events {
   readonly #listeners = new Set<Listener>()
-  /** Aborts when the client is closed: loops over its events end. */
+  /** Aborts when the client is closed, which ends loops over its events. */
   readonly #closing = new AbortController()
 
   readonly #logger: Logger
@@ -38,7 +38,7 @@ export class Events {
     this.#listeners.clear()
   }
 
-  /** Costs nothing without listeners and failures. */
+  /** Does nothing unless there are listeners or the move is a failure. */
   moved(before: TaskRecord, change: Change): void {
     this.#runs.moved(before, change)
     if (this.#listeners.size > 0) this.#tell(change.entry, change.from, applyChange(before, change))
@@ -58,7 +58,7 @@ export class Events {
     for (const listener of this.#listeners) this.#call(listener, event)
   }
 
-  /** The move is written, whatever a listener makes of it. */
+  /** An error in a listener is logged: the move is already written. */
   #call(listener: Listener, event: MoveEvent): void {
     try {
       listener(event)
@@ -75,7 +75,7 @@ export class Events {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Moves from now on (not only from the first turn of the loop), until `asked` aborts, the client is closed, or the loop is left. */
+  /** Moves from the time of this call (not of the first iteration) until `asked` aborts, the client is closed, or the loop is left. */
   stream(asked?: AbortSignal): AsyncGenerator<MoveEvent, void, undefined> {
     const waiting: MoveEvent[] = []
     let ring = (): void => {}

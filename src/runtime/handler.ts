@@ -19,26 +19,26 @@ export class AbortedError extends Error {
   }
 }
 
-/** `Input`: as it was submitted, before its schema parsed it. */
+/** `Input` is the type as submitted, before the schema parsed it. */
 export interface TaskContext<Input = unknown> {
-  /** Its `input` is the one that was submitted; what the schema made of it is the handler's first argument. */
+  /** Its `input` is as submitted. The handler's first argument is the input after parsing. */
   readonly task: Task<Input>
   readonly client: Client
   /** Aborts with an AbortedError that says why. */
   readonly signal: AbortSignal
-  /** Grows with every claim: guard your own writes elsewhere with it. */
+  /** Grows with every claim. Pass it along with writes to other systems, so that they can refuse a stale worker. */
   readonly fence: number
-  /** Which run this is, from 1. */
+  /** The number of this run, starting at 1. */
   readonly attempt: number
   readonly workerId: string
   readonly log: Logger
-  /** Shown to others within about half a second; the last value wins. */
+  /** Visible to other processes within about half a second; the last value wins. */
   progress(value: unknown): void
   /** `return ctx.reschedule('60s')`: durable sleep. */
   reschedule(delay: Duration, options?: RescheduleOptions): RescheduleError
 }
 
-/** `Raw`: the input as it was submitted, where the schema makes something else of it. */
+/** `Raw` is the input as submitted, where the schema transforms it. */
 export type Handler<Input = unknown, Output = unknown, Raw = Input> = (
   input: Input,
   ctx: TaskContext<Raw>,

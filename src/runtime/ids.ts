@@ -1,11 +1,11 @@
-/** Task ids: UUIDv7, strictly increasing within this process, so that ties in a queue break by order of submission. */
+/** Task ids: UUIDv7, strictly increasing within this process, so that ties in the claim order break by order of submission. */
 import { randomFillSync } from 'node:crypto'
 import { V7Generator } from 'uuidv7'
 
 const words = new Uint32Array(1_024)
 let used = words.length
 
-/** Random words by the thousand: asking the system for each cost half of what an id costs. */
+/** Draws random words a thousand at a time: one system call per id doubled its cost. */
 const generator = new V7Generator({
   nextUint32: () => {
     if (used === words.length) {

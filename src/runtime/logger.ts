@@ -1,4 +1,4 @@
-/** Any logger with these four methods fits: console, pino, winston. */
+/** Any logger with these four methods works: console, pino, winston. */
 
 export interface Logger {
   debug(message: string, facts?: Record<string, unknown>): void
@@ -11,7 +11,7 @@ const line = (level: string, message: string, facts?: Record<string, unknown>): 
   process.stderr.write(`holdfast ${level}: ${message}${facts === undefined ? '' : ` ${JSON.stringify(facts)}`}\n`)
 }
 
-/** Plain lines on standard error, so that a program's own output stays clean. */
+/** Writes plain lines to standard error, so that the program's standard output stays clean. */
 export const stderrLogger: Logger = {
   debug: () => {},
   info: (message, facts) => line('info', message, facts),

@@ -1,10 +1,10 @@
-/** What every store needs besides workers: schedules fire, leases of dead workers come back, expired tasks end, retention is applied. */
+/** The upkeep that every store needs: fires schedules, takes back leases of dead workers, ends expired tasks, applies retention. */
 import { newOp, type Session } from './session.ts'
 import type { Queues } from './tasks/queues.ts'
 import type { Retention } from './tasks/retention.ts'
 import { Sweeper } from './tasks/sweeper.ts'
 
-/** Looks after schedules: see runtime/schedules. */
+/** Fires schedules: see runtime/schedules. */
 interface Schedulers {
   start(): void
   stop(): Promise<void>

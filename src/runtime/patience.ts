@@ -1,4 +1,4 @@
-/** Repeating a call that may be repeated as it is, while contact with the store is lost. */
+/** Retries idempotent calls while contact with the store is lost. */
 import { type HoldfastError, isContactLost, isUnconnected } from '../core/errors.ts'
 import { pause } from './clock.ts'
 import type { Session } from './session.ts'
@@ -6,17 +6,17 @@ import type { Session } from './session.ts'
 const FIRST_WAIT = 20
 const LONGEST_WAIT = 1_000
 const TRIES = 5
-/** A store that does not answer has used up its own deadline by then: it is not asked five times over. */
+/** No retry starts after this long: a store that does not answer has used up its own deadline by then. */
 const PATIENCE = 10_000
 
 export interface Patience {
-  /** How long to try while connections are refused: nothing is done meanwhile, and a server that restarts takes some seconds. Default: a few tries. */
+  /** How long to retry while connections are refused: such a call had no effect, and a restarting server needs some seconds. Default: a few tries. */
   readonly whileRefused?: number
   /** Default 5. */
   readonly tries?: number
 }
 
-/** Tries a few times; then the error is the caller's. */
+/** Tries a few times, then throws the last error. */
 export const withPatience = async <T>(
   session: Session,
   call: () => Promise<T>,

@@ -1,4 +1,4 @@
-/** One line in the log for each run that failed, and for each task that died of it. Never the payload. */
+/** Logs one line for each failed run and one for each task that is dead after it. Never logs the payload. */
 import { formatDuration } from '../core/durations.ts'
 import { errorLine } from '../core/error-facts.ts'
 import type { Change, ErrorFacts, TaskRecord } from '../core/task.ts'
@@ -39,7 +39,7 @@ export class RunLog {
   }
 }
 
-/** Whole seconds are enough above ten of them. */
+/** Rounds to whole seconds from 10 s on. */
 const roughly = (ms: number): number => (ms < 10_000 ? ms : Math.round(ms / 1_000) * 1_000)
 
 const whatNext = ({ status, availableAt }: Change['set'], at: number): string => {

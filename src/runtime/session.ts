@@ -1,4 +1,4 @@
-/** What all parts of one client share. */
+/** The state that all parts of one client share. */
 import { randomBytes } from 'node:crypto'
 import { HoldfastError } from '../core/errors.ts'
 import type { Actor } from '../core/machine.ts'
@@ -21,25 +21,25 @@ export interface Session {
   readonly time: StoreTime
   readonly events: Events
   readonly logger: Logger
-  /** How this client signs what it does. */
+  /** The name of this client in histories. */
   readonly name: string
   readonly maxPayload: number
-  /** Of every task that this client submits; a definition and a call say it better. */
+  /** Defaults for every task that this client submits. Options of a definition or of a call override them. */
   readonly defaults: SubmitOptions
-  /** null: this process records no spans. */
+  /** null when this process records no spans. */
   readonly tracing: Tracing | null
 }
 
 const ofThisProcess = randomBytes(9).toString('base64url')
 let count = 0
 
-/** Unique, short, without meaning: this process's chance and a counter. */
+/** A short unique id: a random prefix of this process and a counter. */
 export const newOp = (): string => `${ofThisProcess}-${(count++).toString(36)}`
 
-/** For the claims of callers who drive tasks themselves: one lease's token must not tell another's. */
+/** For claims by hand: the token of one lease must not reveal that of another. */
 export const newSecretOp = (): string => randomBytes(16).toString('base64url')
 
-/** The client itself as the one who moves a task, under a new operation id. */
+/** The client itself as the actor of a move, with a new operation id. */
 export const actorOf = (session: Session, op: string = newOp()): Actor => ({
   now: session.time.now(),
   by: session.name,

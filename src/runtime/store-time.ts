@@ -1,16 +1,16 @@
-/** The store's time as this process knows it: an anchor, carried on by the monotonic clock. */
+/** An estimate of the store's time: the last reading (the anchor) plus the elapsed monotonic time. */
 import { isHoldfastError } from '../core/errors.ts'
 import { isCredible } from '../core/host-clock.ts'
 import type { Instant } from '../core/task.ts'
 import type { Store } from '../store/store.ts'
 import type { Clock } from './clock.ts'
 
-/** How long an anchor is used where the store's clock is another machine's. */
+/** How long an anchor is used when the store runs on another machine. */
 const ANCHOR_LIFE = 30_000
-/** The two clocks of the host have parted by this much: it slept, or was set. Elapsed time is no witness then. */
+/** When the host's two clocks disagree by this much, the host slept or its clock was set, and elapsed time proves nothing. */
 const HOST_JUMP = 1_000
 
-/** An answer that took longer leaves much uncertain: it is asked for again, a few times. */
+/** A slower reply is too uncertain: the reading is repeated a few times. */
 const SLOW = 100
 const MOST_SAMPLES = 4
 
@@ -34,7 +34,7 @@ export class StoreTime {
     return this.#uncertainty
   }
 
-  /** Asks for the store's time. Callers that ask at once share the answer. */
+  /** Reads the store's time. Concurrent callers share one reading. */
   anchor(): Promise<void> {
     this.#anchoring ??= this.#anchor().finally(() => {
       this.#anchoring = null
@@ -42,7 +42,7 @@ export class StoreTime {
     return this.#anchoring
   }
 
-  /** Anchors again if the estimate has grown old. Without contact the old one has to do: the call that follows finds out. */
+  /** Anchors again if the estimate is old. Without contact it keeps the old one: the call that follows reports the error. */
   async freshen(): Promise<void> {
     if (!this.isOld) return
     try {
@@ -52,7 +52,7 @@ export class StoreTime {
     }
   }
 
-  /** The answer that came soonest is the most certain one. The first may have waited for a connection to be made. */
+  /** Uses the fastest reply, which is the most certain. The first one may have waited for a connection. */
   async #anchor(): Promise<void> {
     let best = await this.#sample()
     for (let samples = 1; best.took > SLOW && samples < MOST_SAMPLES && !this.#isHost; samples++) {
@@ -70,7 +70,7 @@ export class StoreTime {
     return { at, uncertainty, asked, took: this.#clock.mono() - asked }
   }
 
-  /** The early end of what the store's clock may show: a task stamped with it is never in the store's future. */
+  /** The lower bound of the store's time, so that a task stamped with it is never in the store's future. */
   now(): Instant {
     const carried = Math.floor(this.#at + (this.#clock.mono() - this.#mono))
     if (!this.#isHost) return carried - Math.ceil(this.#uncertainty)
@@ -80,7 +80,7 @@ export class StoreTime {
     return wall
   }
 
-  /** True when the estimate has grown old. */
+  /** True when the estimate should be read again. */
   get isOld(): boolean {
     if (this.#isHost) return false
     const elapsed = this.#clock.mono() - this.#mono

@@ -1,4 +1,4 @@
-/** What a caller does with one task that is there: move it, change it, remove it, or run it by hand. */
+/** Calls on existing tasks: move, amend, remove, or run one by hand. */
 import { type AmendOptions, runNow } from '../core/amend.ts'
 import * as machine from '../core/machine.ts'
 import type { Holder } from '../core/task.ts'
@@ -31,27 +31,27 @@ export interface Signalled {
 export abstract class TaskCalls {
   protected abstract readonly queues: Queues
 
-  /** Errors of every kind, also those of checking the arguments, come as a rejection. */
+  /** All errors are rejections, including those about invalid arguments. */
   protected abstract run<T>(work: (session: Session) => Promise<T>, options?: Signalled): Promise<T>
 
   // ── moving ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** A pending task is cancelled; a running one is asked to stop. A cancelled one: success. */
+  /** Cancels a pending task and asks a running one to stop. Succeeds if the task is already cancelled. */
   cancel(id: string, options: CallOptions & { readonly reason?: string } = {}): Promise<Task> {
     return this.run((session) => cancelById(session, id, options.reason), options)
   }
 
-  /** These ids, or all pending and running tasks that match. Each has its own result. */
+  /** Cancels these ids, or all pending and running tasks that match. Each task has its own result. */
   cancelMany(which: readonly string[] | TaskQuery, options: CancelManyOptions = {}): Promise<EachResult[]> {
     return this.run((session) => cancelMany(session, which, options))
   }
 
-  /** A failed task with retries left, a cancelled one, or a running one, which loses its lease. */
+  /** Runs a task again: a failed one with retries left, a cancelled one, or a running one, which loses its lease. */
   retry(id: string, options?: CallOptions): Promise<Task> {
     return this.run((session) => moveById(session, id, ['retry'], machine.retry), options)
   }
 
-  /** Changes a task that waits: its priority, when it is due or expires, its input or tags. CANNOT_AMEND once it runs or has ended. */
+  /** Changes a pending task: its priority, due time, expiry, input or tags. CANNOT_AMEND once it runs or has ended. */
   amend(id: string, options: AmendOptions & CallOptions): Promise<Task>
   amend<Input>(
     definition: AnyDefinition<Input, unknown>,
@@ -66,12 +66,12 @@ export abstract class TaskCalls {
     return this.run((session) => amendById(session, definition, id, options), { signal })
   }
 
-  /** A task that waits for its time is due now. */
+  /** Makes a scheduled or retrying task due now. */
   runNow(id: string, options?: CallOptions): Promise<Task> {
     return this.run((session) => moveById(session, id, ['amend'], runNow), options)
   }
 
-  /** A pending task expires now. */
+  /** Expires a pending task now. */
   markExpired(id: string, options?: CallOptions): Promise<Task> {
     return this.run((session) => moveById(session, id, ['expire'], machine.expire), options)
   }
@@ -86,35 +86,35 @@ export abstract class TaskCalls {
     return this.run((session) => moveById(session, id, ['unarchive'], machine.unarchive), options)
   }
 
-  /** A task that has ended, and its idempotency key, are gone. */
+  /** Deletes a task that has ended, and its idempotency key. */
   delete(id: string, options?: CallOptions): Promise<void> {
     return this.run((session) => deleteById(session, id), options)
   }
 
-  /** Removes tasks that ended long enough ago, in small batches. How many it was. */
+  /** Removes tasks that ended long enough ago, in small batches. Resolves with their number. */
   prune(options: PruneOptions): Promise<number> {
     return this.run((session) => pruneEnded(session, options))
   }
 
   // ── driving tasks by hand ────────────────────────────────────────────────────────────────────────────────────
 
-  /** This very task, for a caller who drives it himself. The same worker again gets the same lease. */
+  /** Claims this task by hand. The same worker gets the same lease again. */
   claim(id: string, { signal, ...options }: ClaimOptions & CallOptions): Promise<TaskLease> {
     return this.run((session) => claimById(session, this.queues, id, options), { signal })
   }
 
-  /** The first due task of a queue, or null. */
+  /** Claims the first due task of a queue; null when none is due. */
   async claimNext(options: ClaimNextOptions & CallOptions): Promise<TaskLease | null> {
     const [lease = null] = await this.claimMany({ ...options, limit: 1 })
     return lease
   }
 
-  /** The first due tasks of a queue, in one look: up to `limit`, each under a lease of its own. */
+  /** Claims up to `limit` due tasks of a queue at once. Each has its own lease. */
   claimMany({ signal, ...options }: ClaimNextOptions & CallOptions & { readonly limit: number }): Promise<TaskLease[]> {
     return this.run((session) => claimDue(session, this.queues, options), { signal })
   }
 
-  /** A lease by its token, or (weaker) by the id of the worker that has it. */
+  /** The lease with this token or, less safely, the lease of this worker. */
   lease(id: string, holder: Holder, options?: CallOptions): Promise<TaskLease> {
     return this.run((session) => leaseOf(session, id, holder), options)
   }

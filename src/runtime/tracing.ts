@@ -3,9 +3,9 @@ import type { SubmitOptions } from '../core/submission.ts'
 import type { Handler } from './handler.ts'
 
 export interface Tracing {
-  /** `work` submits with the tags that `tagged` makes of its own. It is called at once: a transaction does not wait. */
+  /** `work` passes its tags through `tagged`, which adds the trace. It is called synchronously, because a transaction cannot wait. */
   submit<T>(what: Traced, work: (tagged: Tagging) => Promise<T>): Promise<T>
-  /** The same handler, its runs recorded. */
+  /** Wraps a handler so that its runs are recorded. */
   handler(type: string, handler: Handler): Handler
 }
 

@@ -1,4 +1,4 @@
-/** One wish about many dead letters, carried out batch by batch. */
+/** Bulk operations on dead letters, carried out batch by batch. */
 import { type HoldfastError, isContactLost } from '../../core/errors.ts'
 import type { TaskRecord } from '../../core/task.ts'
 import { Task } from '../../core/task-view.ts'
@@ -8,9 +8,9 @@ import { Pace } from './pace.ts'
 import type { Letter, Selection } from './selection.ts'
 
 export interface BulkOptions {
-  /** Only tell what it would be about. */
+  /** Only report what would be affected. */
   readonly dryRun?: boolean
-  /** Look at no more dead letters than this. Default 100,000. */
+  /** Scan at most this many dead letters. Default 100,000. */
   readonly cap?: number
   /** Stops between two batches; what is done stays done. */
   readonly signal?: AbortSignal
@@ -19,20 +19,20 @@ export interface BulkOptions {
 }
 
 export interface BulkReport {
-  /** How many dead letters it was about. */
+  /** How many dead letters matched. */
   readonly matched: number
-  /** There may be more: the look ended at the cap. */
+  /** The scan ended at the cap, so there may be more. */
   readonly capped: boolean
   /** The first ten. */
   readonly sample: readonly Task[]
-  /** `store`: contact was lost; asking again goes on where this ended. */
+  /** `store`: contact was lost; the same call continues where this one ended. */
   readonly stopped: 'canary' | 'aborted' | 'store' | null
 }
 
 export const BATCH = 500
 const SAMPLE = 10
 
-/** The same walk for every bulk operation: batch by batch, at a pace, until the end or a reason to stop. */
+/** The loop of every bulk operation: batch by batch, rate-limited, until the end or a reason to stop. */
 export class Bulk {
   readonly #letters: Selection
   readonly #pace: Pace
@@ -60,14 +60,14 @@ export class Bulk {
     this.#stopped ??= reason
   }
 
-  /** Without touching anything. */
+  /** Counts without changing anything. */
   async count(): Promise<BulkReport> {
     for (let batch = await this.#letters.next(BATCH); batch.length > 0; batch = await this.#letters.next(BATCH))
       this.#see(batch)
     return this.report
   }
 
-  /** Moves up to `most` more. False: nothing is left, or it is time to stop. */
+  /** Moves up to `most` more. Returns false if nothing is left or the operation has to stop. */
   async step<Result extends { readonly id: string; readonly error?: HoldfastError } | EachResult>(
     most: number,
     move: (dead: readonly TaskRecord[]) => Promise<readonly Result[]>,

@@ -1,4 +1,4 @@
-/** The dead letters: tasks that failed for good. There is no other place for them: they are the tasks with status failed. */
+/** The dead letters: tasks that failed permanently. They are not stored separately; they are the tasks with status failed. */
 import { type Duration, parseDuration } from '../../core/durations.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import { type Fingerprint, fingerprintOf } from '../../core/fingerprint.ts'
@@ -15,13 +15,13 @@ import { type Purged, purgeBatch } from './purge.ts'
 import { type Replay, replayBatch } from './replay.ts'
 import { type DeadQuery, Selection, type Which } from './selection.ts'
 
-/** Dead letters that died of the same error. */
+/** Dead letters with the same error. */
 export interface DeadGroup extends Fingerprint {
   readonly count: number
   readonly firstSeenAt: Instant
   readonly lastSeenAt: Instant
   readonly types: readonly string[]
-  /** The one that died last. */
+  /** The most recent one. */
   readonly sample: Task
 }
 
@@ -29,26 +29,26 @@ export interface DeadGroups {
   /** Largest first. */
   readonly groups: readonly DeadGroup[]
   readonly scanned: number
-  /** There are more dead letters than were looked at: the counts are too low. */
+  /** There are more dead letters than were scanned, so the counts are lower bounds. */
   readonly capped: boolean
 }
 
 export interface ReplayOptions extends BulkOptions {
   /** Maximum rate, in tasks per second. */
   readonly rate?: number
-  /** Replay this many first and wait for them; unless all of them complete, the others are left alone. */
+  /** Replay this many first and wait for them. Unless all of them complete, the others are left alone. */
   readonly canary?: number
   /** How long to wait for the canaries. Default 10 minutes. */
   readonly canaryTimeout?: Duration
-  /** Each as a new task under a new id and key; the old one is archived, linked both ways. */
+  /** Replay each as a new task with a new id and key. The old task is archived, and the two are linked. */
   readonly asNew?: boolean
-  /** A new expiry; without one, a replayed task does not expire. */
+  /** The expiry of the replayed tasks. Default: they do not expire. */
   readonly ttl?: Duration
   readonly expiresAt?: InstantInput
 }
 
 export interface ReplayReport extends BulkReport {
-  /** One for each that was tried: the task that will run, or why not. */
+  /** One result per task that was tried: the task that will run, or the error. */
   readonly results: readonly EachResult[]
   readonly canary: { readonly replayed: number; readonly failed: readonly string[] } | null
 }
@@ -66,14 +66,14 @@ export class DeadLetters {
     this.#waiting = waiting
   }
 
-  /** `group`: a fingerprint that `groups` gave. */
+  /** `group` is a fingerprint from `groups`. */
   async list(options: Omit<ListOptions, 'status'> & { readonly group?: string } = {}): Promise<TaskPage> {
     const { group, ...query } = options
     if (group === undefined) return listTasks(this.#session, { ...query, status: 'failed' })
     const found: Task[] = []
     const limit = checkInteger(query.limit ?? 100, 'limit', 1, 1_000)
     let cursor = query.cursor
-    // The store does not know groups: pages are read until enough of this one are found.
+    // The store does not know groups: read pages until enough tasks of this one are found.
     for (;;) {
       const page = await listTasks(this.#session, {
         ...query,
@@ -91,7 +91,7 @@ export class DeadLetters {
     }
   }
 
-  /** By error: name, and message without numbers, ids and quoted text. Looks at `cap` dead letters at the most, the newest first. */
+  /** Groups dead letters by error: its name, and its message without numbers, ids and quoted text. Scans at most `cap`, newest first. */
   async groups(query: DeadQuery = {}, options: { readonly cap?: number } = {}): Promise<DeadGroups> {
     const groups = new Map<string, Tally>()
     const letters = new Selection(this.#session, query, options.cap, 'newest')
@@ -105,7 +105,7 @@ export class DeadLetters {
     }
   }
 
-  /** One, many, a group (`{ group: fingerprint }`) or all that match. Each has its own result. */
+  /** Replays one task, several, a group (`{ group: fingerprint }`) or all that match. Each has its own result. */
   async replay(which: Which, options: ReplayOptions = {}): Promise<ReplayReport> {
     checkOptionNames(options, REPLAY_OPTIONS, 'replay')
     const { asNew = false, dryRun = false, canary } = options
@@ -127,7 +127,7 @@ export class DeadLetters {
     return { ...bulk.report, results, canary: trial === 0 ? null : { replayed: canaries.length, failed } }
   }
 
-  /** Removes dead letters and their idempotency keys for good. */
+  /** Removes dead letters and their idempotency keys permanently. */
   async purge(which: Which, options: BulkOptions = {}): Promise<PurgeReport> {
     checkOptionNames(options, BULK_OPTIONS, 'purge')
     const bulk = new Bulk(this.#session, this.#select(which, options.cap), options)
@@ -141,7 +141,7 @@ export class DeadLetters {
     return new Selection(this.#session, which, cap)
   }
 
-  /** Those that did not complete, or not in time. */
+  /** The canaries that did not complete in time. */
   async #failedOf(ids: readonly string[], timeout: number, signal?: AbortSignal): Promise<string[]> {
     const waiting = { timeout: { milliseconds: timeout }, ...(signal === undefined ? null : { signal }) }
     const endings = await Promise.all(
@@ -169,7 +169,7 @@ const REPLAY_OPTIONS: ReadonlySet<string> = new Set<string & keyof ReplayOptions
 
 const PAGE = 1_000
 
-/** A mistyped group must not look like one that was replayed. */
+/** Throws if the group does not exist: a typo must not look like a successful replay. */
 const mustHaveGroup = <R extends BulkReport>(which: Which, report: R): R => {
   if (typeof which === 'string' || !('group' in which) || which.group === undefined) return report
   if (report.matched > 0 || report.stopped !== null) return report

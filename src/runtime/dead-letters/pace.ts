@@ -1,9 +1,9 @@
-/** Limits a rate, by the monotonic clock. */
+/** A rate limit on the monotonic clock. */
 import { HoldfastError } from '../../core/errors.ts'
 import { type Clock, pause } from '../clock.ts'
 
 const LARGEST = 500
-/** Batches a second at the most while a rate is kept: small enough to be even, large enough to be quick. */
+/** The most batches per second under a rate limit: enough for an even rate, few enough to be efficient. */
 const BATCHES = 10
 
 export class Pace {

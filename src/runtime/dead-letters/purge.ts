@@ -1,14 +1,14 @@
-/** Dead letters removed for good, a batch at a time. */
+/** Removes dead letters permanently, a batch at a time. */
 import { HoldfastError } from '../../core/errors.ts'
 import { ended, mustBeTerminal } from '../../core/machine.ts'
 import type { TaskRecord } from '../../core/task.ts'
 import type { Session } from '../session.ts'
 import { read } from '../tasks/settle.ts'
 
-/** How one of them went. */
+/** The result for one task. */
 export type Purged = { readonly id: string } | { readonly id: string; readonly error: HoldfastError }
 
-/** Only what is still dead, and as it was when it was chosen. */
+/** Removes only tasks that are still dead and have not changed since they were selected. */
 export const purgeBatch = async (session: Session, dead: readonly TaskRecord[]): Promise<Purged[]> => {
   const results: Purged[] = []
   const removed = await removeTogether(session, dead)

@@ -1,4 +1,4 @@
-/** Dead letters back to life, a batch at a time: in place, or as new tasks. Every step may be repeated as it is. */
+/** Replays dead letters a batch at a time, in place or as new tasks. Every step is idempotent. */
 import { HoldfastError, isContactLost } from '../../core/errors.ts'
 import * as machine from '../../core/machine.ts'
 import { replacementOf } from '../../core/replacement.ts'
@@ -13,14 +13,14 @@ import { type EachResult, each, moveEach } from '../tasks/move-each.ts'
 import { cancelById, deleteById } from '../tasks/operations.ts'
 
 export interface Replay {
-  /** One for the whole call: in the history it tells a repeat from a second replay. */
+  /** One id for the whole call. In the history it distinguishes a retry from a second replay. */
   readonly op: string
   readonly asNew: boolean
-  /** Of the replayed task, counted from now. */
+  /** The expiry of the replayed task. */
   expiresAt(now: Instant): Instant | null
 }
 
-/** A result for each, in order: the task that will run. */
+/** One result per task, in order: the task that will run. */
 export const replayBatch = (session: Session, dead: readonly TaskRecord[], replay: Replay): Promise<EachResult[]> =>
   replay.asNew ? replayAsNew(session, dead, replay) : replayInPlace(session, dead, replay)
 
@@ -36,7 +36,7 @@ const replayInPlace = (session: Session, dead: readonly TaskRecord[], replay: Re
     },
   })
 
-/** A task that ran again since it was selected failed for another reason, which the operator has not seen. */
+/** Refuses a task that ran again since it was selected: it may have failed for a reason that the operator has not seen. */
 const sameDeath = (seen: TaskRecord, fresh: TaskRecord): TaskRecord => {
   if (fresh.attempts === seen.attempts) return fresh
   throw new HoldfastError(
@@ -54,14 +54,14 @@ const sameDeath = (seen: TaskRecord, fresh: TaskRecord): TaskRecord => {
 interface Replaced {
   readonly dead: TaskRecord
   readonly newId: string
-  /** null: it ran and was removed since; its key remembers it. */
+  /** null if it has run and been removed since; only its key is left. */
   readonly replacement: TaskRecord | null
   readonly isOurs: boolean
 }
 
 /**
- * First the new task, under a key that every repeat finds again; then the old one is archived with the link. A process that
- * dies in between leaves a dead letter whose replay, asked for again, finds the new task and only archives.
+ * First inserts the new task, under a key that every retry finds again; then archives the old one with the link. If the process
+ * dies in between, a second replay of the dead letter finds the new task and only archives the old one.
  */
 const replayAsNew = async (session: Session, tasks: readonly TaskRecord[], replay: Replay): Promise<EachResult[]> => {
   const results = new Map<string, EachResult>()
@@ -85,7 +85,7 @@ const replayAsNew = async (session: Session, tasks: readonly TaskRecord[], repla
   )
   for (const [i, result] of archived.entries()) {
     const { replacement, isOurs } = replaced[i]!
-    // Only when it was decided: an archive whose reply was lost may have been written, and its link must hold.
+    // Only after a definite refusal: if the reply was lost, the archive may have been written, and its link must stay valid.
     if ('error' in result && result.error.code === 'CANNOT_REPLAY' && isOurs) await takeBack(session, replacement!.id)
     results.set(
       result.id,
@@ -101,7 +101,7 @@ const archiveAs = (session: Session, task: TaskRecord, newId: string, op: string
   return machine.archive(task, actorOf(session, op), newId)
 }
 
-/** Asked for again after all was done: the task that it was replayed as. */
+/** The replay was already finished by an earlier call: returns the task that it was replayed as. */
 const replayedBefore = async ({ store }: Session, task: TaskRecord): Promise<Task> => {
   if (task.status === 'archived' && task.replayedAs !== null) {
     const [replacement] = await store.get([task.replayedAs])
@@ -123,7 +123,7 @@ const insertTogether = async (
   } catch (error) {
     if (!(error instanceof HoldfastError)) throw error
     if (dead.length === 1 || isContactLost(error)) return dead.map(({ id }) => ({ id, error }))
-    // Nothing was written: perhaps only one of them was too much for the store.
+    // Nothing was written: perhaps because of a single task.
     const one: Awaited<ReturnType<typeof insertTogether>> = []
     for (const task of dead) one.push(...(await insertTogether(session, [task], replay)))
     return one
@@ -156,7 +156,7 @@ const replacedBy = (
   return { dead, newId: id, replacement, isOurs: false }
 }
 
-/** Another process brought the old one back in the meantime: one of the two is enough. */
+/** Cancels the new task, because another process has replayed the old one meanwhile. */
 const takeBack = async (session: Session, id: string): Promise<void> => {
   try {
     const { status } = await cancelById(session, id, 'the task that it replays is not dead any more')
@@ -166,7 +166,7 @@ const takeBack = async (session: Session, id: string): Promise<void> => {
   }
 }
 
-// ── one of many ──────────────────────────────────────────────────────────────────────────────────────────────────
+// ── errors ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const cannotReplay = ({ id, status }: TaskRecord): HoldfastError =>
   new HoldfastError('CANNOT_REPLAY', `task ${id} is ${status}; only a failed task can be replayed`, { id, status })

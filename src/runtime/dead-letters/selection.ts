@@ -1,4 +1,4 @@
-/** Which dead letters are meant: ids, a query, a group; handed out a few at a time. */
+/** Selects dead letters by ids, query or group, and returns them a few at a time. */
 
 import { HoldfastError } from '../../core/errors.ts'
 import { fingerprintOf } from '../../core/fingerprint.ts'
@@ -10,7 +10,7 @@ import { withPatience } from '../patience.ts'
 import { notFound, type Session } from '../session.ts'
 import { type TaskQuery, toQuery } from '../tasks/inspect.ts'
 
-/** As `list` takes it, without a status; `group` is a fingerprint that `groups` gave. */
+/** Like the query of `list`, without a status. `group` is a fingerprint from `groups`. */
 export interface DeadQuery extends Omit<TaskQuery, 'status' | 'workerId'> {
   readonly group?: string
 }
@@ -18,7 +18,7 @@ export interface DeadQuery extends Omit<TaskQuery, 'status' | 'workerId'> {
 /** `{}` means all of them. */
 export type Which = string | readonly string[] | DeadQuery
 
-/** Records that came from a query are without history. */
+/** Records from a query have no history. */
 export type Letter =
   | { readonly id: string; readonly record: TaskRecord }
   | { readonly id: string; readonly error: HoldfastError }
@@ -48,7 +48,7 @@ export class Selection {
     return this.#isCapped
   }
 
-  /** Up to `most`; empty at the end. */
+  /** Returns up to `most`; an empty list at the end. */
   async next(most: number): Promise<readonly Letter[]> {
     while (this.#buffer.length < most) {
       const more = await this.#more()
@@ -75,13 +75,13 @@ export class Selection {
     }
   }
 
-  /** Only what is dead by now: what dies again while we walk is not met a second time. */
+  /** Only tasks that are dead now, so that one that fails again during the walk is not returned twice. */
   #byQuery(
     { group, completedBefore, ...query }: DeadQuery,
     order: Page['order'],
   ): () => Promise<readonly Letter[] | null> {
     const { time } = this.#session
-    // The late end of what the store's clock may show: it includes every task that has failed by now.
+    // The upper bound of the store's time, so that every task that has failed by now is included.
     const deadBefore = time.now() + 2 * Math.ceil(time.uncertainty) + 1
     const wanted = toQuery({
       ...query,
@@ -98,7 +98,7 @@ export class Selection {
       } as const
       const list = (): Promise<TaskList> => this.#session.store.list({ ...wanted, completedBefore: before }, wish)
       const found = withPatience(this.#session, list).then(({ tasks }) => tasks)
-      // Read ahead while the page before is worked on: who asks for it meets its error.
+      // Reads ahead while the previous page is processed. An error is thrown when the page is used.
       found.catch(() => {})
       return found
     }

@@ -1,4 +1,4 @@
-/** What can be found out about a store and those who use it, without touching anything. What to think of it: core/diagnosis.ts. */
+/** Collects facts about a store and its users without changing anything. core/diagnosis.ts judges them. */
 import { type Fact, type Finding, findingOf } from '../../core/diagnosis.ts'
 import { SCHEDULE } from '../../core/document-names.ts'
 import { HoldfastError } from '../../core/errors.ts'
@@ -13,14 +13,14 @@ import { countTasks } from '../tasks/inspect.ts'
 import type { Queues } from '../tasks/queues.ts'
 import { liveWorkers, type WorkerInfo } from '../worker/registration.ts'
 
-/** A lease that lapsed so long ago would have been taken back by any worker. */
+/** Any live worker would have taken back a lease that lapsed this long ago. */
 const FORGOTTEN = 30_000
 const MOST_RUNNING = 10_000
 const MOST_READY = 10_000
 /** How many waiting tasks of a queue are read to find types without a handler. */
 const SAMPLE = 200
 
-/** One thing that cannot be read does not hide the others. */
+/** A check that fails is reported as such and does not hide the others. */
 export const examine = async (session: Session, queues: Queues, runner: SlotRunner): Promise<Finding[]> => {
   const workers = liveWorkers(session)
   // The check that needs them reports the error.
@@ -47,7 +47,7 @@ const answer = async (what: string, ask: () => Promise<readonly Fact[]>): Promis
   }
 }
 
-/** A store that has this machine's clock has nothing to differ from. */
+/** Empty for a store that uses this machine's clock. */
 const clockFacts = async ({ store, clock }: Session): Promise<Fact[]> => {
   if (store.capabilities.has('host-clock')) return []
   const before = clock.mono()
@@ -119,7 +119,7 @@ const scheduleFacts = async (session: Session, runner: SlotRunner, hasWorkers: b
   return facts
 }
 
-/** How long its next slot has been waiting; null: it cannot be read. */
+/** How late the next slot of a schedule is; null if the schedule cannot be read. */
 const lateness = async (document: Document, runner: SlotRunner, now: Instant): Promise<number | 'deleted' | null> => {
   try {
     const kept = readSchedule(document)

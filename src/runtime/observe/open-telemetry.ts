@@ -1,4 +1,4 @@
-/** Tracing by OpenTelemetry. Loaded only when an SDK has registered itself. */
+/** Tracing with OpenTelemetry. Loaded only if an SDK has registered itself. */
 import type { Link, Span } from '@opentelemetry/api'
 import { isReschedule } from '../../core/failure.ts'
 import type { SubmitOptions } from '../../core/submission.ts'
@@ -7,12 +7,12 @@ import type { Handler } from '../handler.ts'
 import type { Tagging, Traced, Tracing } from '../tracing.ts'
 import { TRACE_TAG } from './tracing.ts'
 
-/** As many as a task may have: then the link is left out, not the task refused. */
+/** The most tags that a task may have. A task with that many gets no link, rather than being refused. */
 const MOST_TAGS = 20
 
 type Api = typeof import('@opentelemetry/api')
 
-/** The package is handed in: an import of it in this file would fail the build of an application that has not got it. */
+/** The package is passed in: an import here would break the build of an application that has not installed it. */
 export const openTelemetry = ({ context, trace, SpanKind, SpanStatusCode }: Api): Tracing => {
   const ERROR = SpanStatusCode.ERROR
   const tracer = trace.getTracer('holdfast')
@@ -65,7 +65,7 @@ const recorded = async (span: Span, errorCode: number, run: () => unknown): Prom
     if (isReschedule(returned)) span.addEvent('rescheduled')
     return returned
   } catch (error) {
-    // A durable sleep is no failure.
+    // A durable sleep is not a failure.
     if (isReschedule(error)) span.addEvent('rescheduled')
     else failed(span, error, errorCode)
     throw error

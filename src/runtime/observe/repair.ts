@@ -1,4 +1,4 @@
-/** What an operator repairs: the traces of a clock that was far ahead, and a store that was restored from a backup. */
+/** Repairs by an operator: dates written by a fast clock, and a store that was restored from a backup. */
 import { SCHEDULE } from '../../core/document-names.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import { MOST_AHEAD } from '../../core/host-clock.ts'
@@ -9,18 +9,18 @@ import { editDocument } from '../documents.ts'
 import { readSchedule } from '../schedules/slot-runner.ts'
 import type { Session } from '../session.ts'
 
-/** How many of each had a date in the future. */
+/** How many records of each kind had a date in the future. */
 export interface ClockRepair extends ClockRepaired {
   readonly schedules: number
 }
 
-/** How many tasks have not ended. A new identity stops processes that still have the store of before. */
+/** Gives the store a new identity, which stops processes that still use the old one. Resolves with the number of unfinished tasks. */
 export const acceptRestore = async ({ store }: Session): Promise<number> => {
   if (store.acceptRestore !== undefined) return store.acceptRestore()
   throw new HoldfastError('INVALID_OPTION', `${store.address} cannot tell a restored store from any other`)
 }
 
-/** The store's dates, and how far schedules have come. */
+/** Repairs the dates of tasks and the cursors of schedules. */
 export const repairClock = async (session: Session): Promise<ClockRepair> => {
   const { store } = session
   if (store.repairClock === undefined)
@@ -41,7 +41,7 @@ export const repairClock = async (session: Session): Promise<ClockRepair> => {
   return { ...repaired, schedules }
 }
 
-/** Its slots from now on are still to come; its grid stays where it is unless that began in the future. */
+/** Slots from now on fire again. The grid stays unless it starts in the future. */
 const fromNow = ({ lastEnd, ...record }: ScheduleRecord, now: Instant): ScheduleRecord => ({
   ...record,
   cursor: now,

@@ -1,4 +1,4 @@
-/** Why a task is not running: the facts, gathered. What follows from them is in core/why.ts. */
+/** Collects the facts about why a task is not running. core/why.ts draws the conclusion. */
 
 import { SCHEDULE } from '../../core/document-names.ts'
 import { isDeleted, type SkippedSlot } from '../../core/schedule.ts'
@@ -20,9 +20,9 @@ export interface Explanation extends Reason {
   /** Counted up to 10,000. */
   readonly queueReady: Count
   readonly queueRunning: Count
-  /** Alive, serve its queue and handle its type. */
+  /** The live workers that serve its queue and handle its type. */
   readonly workers: readonly WorkerInfo[]
-  /** The last slot of its schedule that made no task because this one had not ended; null: none. */
+  /** The last slot that its schedule skipped because this task had not ended; null if there is none. */
   readonly skippedSlot: SkippedSlot | null
 }
 

@@ -1,4 +1,4 @@
-/** Looks after the schedules of a store while any worker of this client runs; sleeps until the next slot or a change. */
+/** Fires the schedules of a store while any worker of this client runs. Sleeps until the next slot or a change. */
 import { SCHEDULE } from '../../core/document-names.ts'
 import type { Instant } from '../../core/task.ts'
 import type { Document } from '../../store/store.ts'
@@ -9,7 +9,7 @@ import { SlotRunner } from './slot-runner.ts'
 
 /** How often documents are read again: schedules may be made and changed by other processes. */
 const LOOK_EVERY = 3_000
-/** At stop, how long a look under way is waited for. Cut off anywhere, it is taken up by the next scheduler. */
+/** How long stop waits for a look in flight. If it is cut off, the next scheduler continues where it ended. */
 const STOP_PATIENCE = 1_000
 
 export class Scheduler {
@@ -17,11 +17,11 @@ export class Scheduler {
   readonly runner: SlotRunner
   #users = 0
   #looking: Promise<void> | null = null
-  /** Another look was requested while one was under way. */
+  /** Another look was requested during the current one. */
   #again = false
   #cancel: Cancel = () => {}
   #unsubscribe: Cancel = () => {}
-  /** What has been complained about, so that it is told once and not at every look. */
+  /** Problems that were logged, so that each is logged once and not at every look. */
   readonly #troubles = new Set<string>()
 
   constructor(session: Session, submitter: Submitter) {
@@ -31,7 +31,7 @@ export class Scheduler {
 
   start(): void {
     if (this.#users++ > 0) return
-    // Anything may have changed, also the schedules.
+    // null means that anything may have changed, including the schedules.
     this.#unsubscribe = this.#session.store.wake((queues) => {
       if (queues === null) this.nudge()
     })
@@ -62,7 +62,7 @@ export class Scheduler {
     })
   }
 
-  /** When to look again. Never rejects. */
+  /** Resolves with the time of the next look. Never rejects. */
   async #look(): Promise<Instant> {
     const { store, time } = this.#session
     let next = Number.POSITIVE_INFINITY
@@ -78,7 +78,7 @@ export class Scheduler {
     return next
   }
 
-  /** A schedule that cannot be read or fired does not hold up the others. */
+  /** A schedule that cannot be read or fired does not delay the others. */
   async #run(document: Document): Promise<Instant | null> {
     try {
       const { next } = await this.runner.run(document)

@@ -1,4 +1,4 @@
-/** Recurring work, as an application handles it: each call reads the schedule's document, changes it, and writes it unless another process was first. */
+/** The public API of schedules. Each call reads the schedule's document, changes it, and writes it unless another process wrote first. */
 import { SCHEDULE } from '../../core/document-names.ts'
 import { HoldfastError, isHoldfastError } from '../../core/errors.ts'
 import { checkOptionNames } from '../../core/option-names.ts'
@@ -43,15 +43,15 @@ import { noSchedule, readSchedule, SlotRunner } from './slot-runner.ts'
 export type ScheduleOptions<T extends TypeOrDefinition = TypeOrDefinition> = ExactTiming & SchedulePlan<T>
 
 interface SchedulePlan<T extends TypeOrDefinition> extends SchedulePolicy {
-  /** A name of your own, 1 to 128 characters. */
+  /** A name that you choose, 1 to 128 characters. */
   readonly id: string
   readonly type: T
   readonly input: InputFor<T>
-  /** Made, but not to fire until it is resumed. */
+  /** Create it paused: it does not fire until it is resumed. */
   readonly paused?: boolean
 }
 
-/** What is left out stays as it is. Any of cron, every, mode, timezone makes the timing new. */
+/** Fields that are left out keep their value. Any of cron, every, mode, timezone replaces the whole timing. */
 export interface ScheduleChanges extends ScheduleTiming, SchedulePolicy {
   readonly type?: string | TaskDefinition
   readonly input?: unknown
@@ -84,7 +84,7 @@ export class Schedules {
     this.#runner = new SlotRunner(session, submitter, newOp())
   }
 
-  /** Fires for the first time at its first slot after now. ALREADY_EXISTS when there is one of this id. */
+  /** The schedule first fires at its first slot after now. ALREADY_EXISTS if the id is taken. */
   async create<const T extends TypeOrDefinition>(options: ScheduleOptions<T>): Promise<Schedule> {
     checkOptionNames(options, KNOWN, 'schedules.create')
     const id = checkScheduleId(options.id)
@@ -110,7 +110,7 @@ export class Schedules {
     await editDocument(this.#session, SCHEDULE + id, (text) => {
       const kept = text === null ? null : (JSON.parse(text) as ScheduleRecord | DeletedSchedule)
       if (kept === null || isDeleted(kept)) return JSON.stringify(record)
-      // Ours, and the reply was lost.
+      // Written by an earlier try of this call whose reply was lost.
       if (kept.incarnation === record.incarnation) return text
       throw new HoldfastError('ALREADY_EXISTS', `a schedule '${id}' exists already: update it, or delete it first`, {
         id,
@@ -120,8 +120,8 @@ export class Schedules {
   }
 
   /**
-   * For start-up code: makes the schedule, or changes it to what is said here. A plan that is the same keeps its grid, so
-   * that a daily job of a service that is deployed daily fires. `paused` counts only when it is made.
+   * For start-up code: creates the schedule, or updates it to these options. An unchanged timing keeps its grid, so that a
+   * daily job of a service that is deployed daily still fires. `paused` applies only on creation.
    */
   async ensure<const T extends TypeOrDefinition>(options: ScheduleOptions<T>): Promise<Schedule> {
     const { id, paused: _, ...changes } = options
@@ -140,7 +140,7 @@ export class Schedules {
     }
   }
 
-  /** What is due by the old plan still fires by the old plan; from now on the new one holds. */
+  /** Slots that are already due fire by the old timing; later slots follow the new one. */
   update(id: string, changes: ScheduleChanges): Promise<Schedule> {
     const incarnation = newId()
     const change = async (record: ScheduleRecord, now: Instant): Promise<ScheduleRecord> => {
@@ -150,7 +150,7 @@ export class Schedules {
         'input' in changes ? changes.input : new Schedule(record, null).input,
         changes.options ?? record.options,
       )
-      // A plan that says the same keeps its grid: start-up code may update on every start.
+      // An unchanged timing keeps its grid, because start-up code may update on every start.
       const wanted = newTiming(record, changes)
       const timing = wanted !== null && isSameTiming(wanted, record) ? null : wanted
       const policy = parsePolicy(changes, record)
@@ -159,7 +159,7 @@ export class Schedules {
         ...record,
         ...work,
         ...policy,
-        // Only a new plan restarts the slots: an edited input must not move them.
+        // Only a new timing restarts the slots: an edited input must not move them.
         ...(timing === null ? null : { ...timing, origin: now, cursor: now }),
         incarnation,
         updatedAt: now,
@@ -168,24 +168,24 @@ export class Schedules {
     return this.#edit(id, change, (record) => record.incarnation === incarnation)
   }
 
-  /** By id. */
+  /** Ordered by id. */
   async list(): Promise<Schedule[]> {
     const documents = await withPatience(this.#session, () => this.#session.store.documents.list(SCHEDULE))
     const records = documents.map(readSchedule).filter((kept): kept is ScheduleRecord => !isDeleted(kept))
     return Promise.all(records.map((record) => this.#shown(record)))
   }
 
-  /** SCHEDULE_NOT_FOUND when there is none. */
+  /** SCHEDULE_NOT_FOUND if there is none. */
   async get(id: string): Promise<Schedule> {
     return this.#shown((await this.#mustRead(id)).record)
   }
 
-  /** Another name for `get`: the one of the command line. */
+  /** An alias of `get`, named as on the command line. */
   show(id: string): Promise<Schedule> {
     return this.get(id)
   }
 
-  /** The next slots, also of a paused schedule. Those of a fixed delay as if its runs took no time. */
+  /** The next slots, even if the schedule is paused. For a fixed delay they assume that runs take no time. */
   async next(id: string, count = 1): Promise<Instant[]> {
     const most = checkInteger(count, 'count', 1, 1_000)
     const { record } = await this.#mustRead(id)
@@ -194,7 +194,7 @@ export class Schedules {
     return slotsAfter(recurrenceOf(record, end), Math.max(record.cursor, now), most)
   }
 
-  /** Slots that come while it is paused are not made up for. A paused one: success. */
+  /** Slots that pass while it is paused are not caught up. Succeeds if it is already paused. */
   pause(id: string): Promise<Schedule> {
     return this.#edit(
       id,
@@ -211,7 +211,7 @@ export class Schedules {
     )
   }
 
-  /** Makes one task now, paused or not, whatever the overlap. It counts as the last task that the schedule made. */
+  /** Submits one task now, regardless of pause and overlap. It counts as the schedule's last task. */
   async trigger(id: string): Promise<Task> {
     const { record } = await this.#mustRead(id)
     mustBeHere(record)
@@ -223,7 +223,7 @@ export class Schedules {
         ({ lastTaskId }) => lastTaskId === task!.id,
       )
     } catch (error) {
-      // The task is made: an error would have the caller trigger again.
+      // The task exists: an error would make the caller trigger again.
       this.#session.logger.warn(
         `schedule '${id}' does not know that it was triggered: ${error instanceof Error ? error.message : String(error)}`,
       )
@@ -231,7 +231,7 @@ export class Schedules {
     return task!
   }
 
-  /** Tasks that it made stay. */
+  /** Tasks that it has submitted stay. */
   async delete(id: string): Promise<void> {
     let isFound = false
     await this.#runner.change(checkScheduleId(id), (_, now) => {
@@ -266,7 +266,7 @@ export class Schedules {
     return withPatience(this.#session, () => this.#session.store.documents.get(SCHEDULE + id))
   }
 
-  /** Type, input and options as every task will get them, checked as submit would check them. */
+  /** The type, input and options of every task of the schedule, checked as submit checks them. */
   async #work(type: string | TaskDefinition, input: unknown, options: ScheduledTaskOptions) {
     const definition = asDefinition(type)
     await checkSchema(definition.input, input, 'input', 'INVALID_TASK')
@@ -316,7 +316,7 @@ const checkFlag = (value: boolean, field: string): boolean => {
   throw new HoldfastError('INVALID_OPTION', `${field} must be true or false`, { field })
 }
 
-/** What is left out means its default, not what was there before. */
+/** An option that is left out has its default, not its previous value. */
 const timingDefaults = ({ cron }: ScheduleTiming): ScheduleTiming =>
   cron === undefined ? { mode: 'fixed-rate' } : { timezone: 'UTC' }
 
@@ -327,7 +327,7 @@ type Policy = Pick<ScheduleRecord, 'overlap' | 'catchUp'>
 const isSameTiming = (a: Timing, b: Timing): boolean =>
   a.cron === b.cron && a.timezone === b.timezone && a.every === b.every && a.mode === b.mode
 
-/** Whatever the order of the keys. */
+/** Ignores the order of keys. */
 const isSameWork = (a: Work, b: Work): boolean =>
   a.type === b.type &&
   a.encoding === b.encoding &&

@@ -1,6 +1,6 @@
 /**
- * One schedule's document brought up to date. What is about to fire is written down first, then its tasks are submitted
- * under keys that name the slots, then the cursor moves: a process that finds a schedule half done repeats the same steps.
+ * Brings one schedule up to date. It first writes which slots are about to fire, then submits their tasks under keys that
+ * name the slots, then advances the cursor. A process that finds a schedule half done repeats the same steps.
  */
 import { SCHEDULE } from '../../core/document-names.ts'
 import { HoldfastError } from '../../core/errors.ts'
@@ -16,23 +16,23 @@ import { withPatience } from '../patience.ts'
 import type { Session } from '../session.ts'
 import type { Submitter } from '../submit/submitter.ts'
 
-/** How long another scheduler may be half-way before it is taken for dead. Only a matter of tact: keys keep it single. */
+/** How long another scheduler may be half done before this one takes over. Not needed for correctness: the keys prevent duplicates. */
 const GRACE = 1_000
-/** Steps in one go, so that a schedule that is far behind does not hold up the others. */
+/** The most steps in one run, so that a schedule that is far behind does not delay the others. */
 const MOST_STEPS = 50
-/** How often to ask whether a run has ended on which a fixed delay waits. */
+/** How often a fixed delay checks whether its last run has ended. */
 const LEAST_WAIT = 200
 const MOST_WAIT = 2_000
-/** How long the document of a deleted schedule stays: by then no process holds an older version of it. */
+/** How long the document of a deleted schedule is kept. After that no process holds an older version of it. */
 const TOMBSTONE_LIFE = 86_400_000
 
-/** What `change` makes of a schedule; null: it stays as it is. */
+/** The result of a change; null leaves the schedule as it is. */
 type Changed = ScheduleRecord | DeletedSchedule | null
 
 export interface Ran {
-  /** As it stands now; null: there is no such schedule. */
+  /** The current document; null if there is no such schedule. */
   readonly document: Document | null
-  /** When it is worth looking again; null: only after a change. */
+  /** When to look again; null: only after a change. */
   readonly next: Instant | null
 }
 
@@ -53,7 +53,7 @@ export class SlotRunner {
     this.#by = by
   }
 
-  /** Fires what is due. `hasty`: also what another scheduler has begun this moment. */
+  /** Fires the slots that are due. `hasty` includes slots that another scheduler has just begun. */
   async run(start: Document, { hasty = false }: { readonly hasty?: boolean } = {}): Promise<Ran> {
     let document: Document | null = start
     for (let steps = 0; document !== null && steps < MOST_STEPS; steps++) {
@@ -71,26 +71,26 @@ export class SlotRunner {
     return { document, next: document === null ? null : this.#session.time.now() }
   }
 
-  /** When the next slot comes, as far as that can be said. */
+  /** The time of the next slot, as far as it is known. */
   async nextOf(record: ScheduleRecord, now: Instant): Promise<Instant | null> {
     if (record.paused) return null
     const end = await this.lastEnd(record)
     return end === null ? null : slotAfter(recurrenceOf(record, end), Math.max(record.cursor, now))
   }
 
-  /** When the last run ended, where that matters; null: it has not. */
+  /** When the last run ended, for schedules that depend on it; null if it has not ended. */
   async lastEnd(record: ScheduleRecord): Promise<Instant | null> {
     if (record.mode !== 'fixed-delay' || record.lastTaskId === null) return record.cursor
     if (record.lastEnd?.taskId === record.lastTaskId) return record.lastEnd.at
     const last = await this.#lastTask(record)
-    // Removed as soon as it ended: the best that is known is that it has ended by now.
+    // The task was removed when it ended, so all that is known is that it has ended by now.
     if (last === null) return this.#session.time.now()
     return isTerminal(last.status) ? (last.completedAt ?? record.cursor) : null
   }
 
   /**
-   * Changes a schedule on which no slot is half-way, so that an edit swallows nothing and doubles nothing. `decide` returns
-   * null to leave it as it is. Resolves with the schedule as it is then; null: there is none.
+   * Changes a schedule once no slot is half done, so that an edit neither loses nor duplicates a slot. `decide` returns null
+   * to leave it as it is. Resolves with the schedule after the change; null if there is none.
    */
   async change(
     id: string,
@@ -116,7 +116,7 @@ export class SlotRunner {
     return result
   }
 
-  /** The tasks of these slots, created by this process or by the one that was first. */
+  /** Returns the tasks of these slots, whether this process or another one submitted them. */
   async submit(record: ScheduleRecord, keys: readonly string[]): Promise<readonly Task[]> {
     const { id, type, options } = record
     const input = decodePayload(record.input, record.encoding)
@@ -149,11 +149,11 @@ export class SlotRunner {
     const { cursor, overlap, mode, lastTaskId, lastEnd } = record
     const end = await this.lastEnd(record)
     if (end === null) return { wait: now + Math.min(Math.max(record.every!, LEAST_WAIT), MOST_WAIT) }
-    // Kept, so that retention cannot shorten the gap.
+    // Stored, so that removing the task by retention does not shorten the gap.
     if (mode === 'fixed-delay' && lastTaskId !== null && lastEnd?.taskId !== lastTaskId)
       return { set: { lastEnd: { taskId: lastTaskId, at: end } } }
     const recurrence = recurrenceOf(record, end)
-    // After a fixed delay there is never more than one to make up for: the next is measured from its end.
+    // A fixed delay has at most one slot to catch up: the next one is measured from the end of its run.
     const catchUp = mode === 'fixed-delay' && record.catchUp === 'all' ? 'last' : record.catchUp
     const { fire, newest } = dueSlots(recurrence, catchUp, cursor, now)
     if (newest === null) return { wait: slotAfter(recurrence, cursor) }
@@ -161,7 +161,7 @@ export class SlotRunner {
     if (overlap === 'skip' && mode !== 'fixed-delay') {
       const last = await this.#lastTask(record)
       if (last !== null && !isTerminal(last.status)) {
-        // They run one after another, and none is dropped.
+        // With catchUp 'all' the slots run one after another, and none is dropped.
         if (catchUp === 'all') return { wait: now + MOST_WAIT }
         return { set: { cursor: newest, lastSkipped: { slot: newest, reason: 'overlap', taskId: last.id } } }
       }

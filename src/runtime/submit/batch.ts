@@ -1,4 +1,4 @@
-/** Calls of the same tick go out as one; one by one, when they are refused together. */
+/** Sends the calls of one tick as a batch. If the store refuses the batch, sends them one by one. */
 import { isOfTheStore } from '../../core/errors.ts'
 import { soon } from '../clock.ts'
 
@@ -20,7 +20,7 @@ export class Batch<Item, Result> {
 
   add(item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
-      // An immediate, not a microtask: callers whose replies came together are in the same batch again.
+      // An immediate, not a microtask: callers whose replies arrived together end up in the same batch again.
       if (this.#waiting.push({ item, resolve, reject }) === 1) soon(() => this.#flush())
     })
   }
@@ -36,7 +36,7 @@ export class Batch<Item, Result> {
       const results = await this.#send(some.map(({ item }) => item))
       for (const [i, { resolve }] of some.entries()) resolve(results[i]!)
     } catch (error) {
-      // Refused for another reason than contact, so nothing was written: one bad item must not fail the others.
+      // The store refused the batch, so nothing was written: one bad item must not fail the others.
       if (some.length > 1 && !isOfTheStore(error)) for (const one of some) await this.#sendSome([one])
       else for (const { reject } of some) reject(error)
     }

@@ -12,7 +12,7 @@ export interface SubmitManyItem<T extends TypeOrDefinition = TypeOrDefinition> e
   readonly input: InputFor<T>
 }
 
-/** Each item has its own result, in order. `shared` options apply to all that do not say it themselves. */
+/** Each item has its own result, in order. `shared` options apply to every item that does not set them. */
 export const submitEach = async (
   { tracing }: Session,
   submitter: Submitter,

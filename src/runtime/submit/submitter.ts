@@ -1,4 +1,4 @@
-/** From a caller's words to a stored task: check, build, insert, and recognise our own earlier write. */
+/** Turns a submit call into a stored task: checks the options, builds the record, inserts it, and recognises its own earlier write. */
 import { createHash } from 'node:crypto'
 import {
   asHoldfastError,
@@ -21,15 +21,15 @@ import { newOp, type Session } from '../session.ts'
 import type { Queues } from '../tasks/queues.ts'
 import { Batch } from './batch.ts'
 
-/** What is about to be inserted, with what decides about a clash. */
+/** A record to insert, and what to do if its id or key exists. */
 interface Prepared {
   insertion: Insertion
   readonly onMismatch: 'error' | 'existing'
-  /** The same task, submitted at another instant: what was counted from now is counted from there. */
+  /** The same task with another submit time; relative times count from it. */
   stamped(now: Instant): Insertion
 }
 
-/** What tasks that are submitted together have in common. */
+/** What the tasks of one submit call have in common. */
 interface Call {
   readonly op: string
   readonly now: Instant
@@ -43,18 +43,18 @@ export interface SubmitItem {
   readonly definition: TaskDefinition
   readonly input: unknown
   readonly options: SubmitOptions
-  /** Set where Holdfast itself submits. A task found under such a key is the same work. */
+  /** Set when Holdfast itself submits. An existing task with such a key is always the same work. */
   readonly reserved?: SubmitFacts['reserved']
 }
 
-/** Tasks in one insert: enough to share a transaction, few enough to leave the store free for others. */
+/** Tasks per insert: enough to share a transaction, few enough not to block the store for others. */
 const CHUNK = 650
-/** Fewer, so that the store has something to do while the next ones are made ready. */
+/** The first chunk is smaller, so that the store is busy while the next chunks are prepared. */
 const FIRST_CHUNK = 350
 const CHUNKS_IN_FLIGHT = 4
 /** Single submits that share a batch. */
 const MOST_TOGETHER = 1_000
-/** While connections are refused: a server that is restarted is back by then. */
+/** How long to retry while connections are refused: a restarting server is usually back by then. */
 const PATIENCE = 10_000
 /** How many submits with an unclear outcome are remembered. */
 const MOST_UNCLEAR = 10_000
@@ -63,7 +63,7 @@ export class Submitter {
   readonly #session: Session
   readonly #queues: Queues
   readonly #batch: Batch<Prepared, Inserted>
-  /** By id: the op of a submit that may have been stored although its caller was told otherwise. */
+  /** By task id: the op of a submit that failed for its caller but may have been stored. */
   readonly #unclear: Map<string, string>
 
   constructor(session: Session, queues: Queues, unclear = new Map<string, string>()) {
@@ -73,7 +73,7 @@ export class Submitter {
     this.#batch = new Batch((prepared) => this.#insert(prepared), MOST_TOGETHER)
   }
 
-  /** For calls of another session of the same client. What is unclear is known to both. */
+  /** A submitter for another session of the same client. Both share the list of unclear submits. */
   beside(session: Session): Submitter {
     return new Submitter(session, this.#queues, this.#unclear)
   }
@@ -85,7 +85,7 @@ export class Submitter {
     return this.#conclude(prepared, inserted)
   }
 
-  /** Inside the caller's transaction: everything up to the write happens before this returns its promise. */
+  /** Submits inside the caller's transaction: everything up to the write happens synchronously. */
   inTransaction(item: SubmitItem, tx: unknown): Promise<Task> {
     try {
       const prepared = this.#prepare(item, this.#newCall())
@@ -111,7 +111,7 @@ export class Submitter {
           await this.#stampAgain([prepared], error)
           return store.insert([prepared.insertion], { tx, now: null })
         })
-      // The caller's transaction may hold the lock that this needs, so it is not awaited.
+      // Not awaited: the caller's transaction may hold the lock that this write needs.
       this.#queues.know(prepared.insertion.task.queue).catch(() => {})
       return inserting.then(([inserted]) => this.#conclude(prepared, inserted!))
     } catch (error) {
@@ -137,7 +137,7 @@ export class Submitter {
 
   async #chunk(items: readonly SubmitItem[], start: number, op: string, results: SubmitResult[]): Promise<void> {
     const good: { readonly at: number; readonly prepared: Prepared }[] = []
-    // One instant for all of a chunk: what is alike can be written as one.
+    // One instant per chunk, so that equal values can be written once.
     const call = { op, now: this.#session.time.now() }
     for (const [i, item] of items.entries()) {
       try {
@@ -162,7 +162,7 @@ export class Submitter {
       ])
       for (const [i, { at, prepared }] of good.entries()) results[at] = this.#result(prepared, inserted[i]!)
     } catch (error) {
-      // The store said no, and nothing was written: perhaps only one of them was too much for it.
+      // The store refused the insert and wrote nothing: perhaps because of a single item.
       if (good.length > 1 && !isOfTheStore(error)) for (const one of good) await this.#insertChunk([one], results)
       else for (const { at } of good) results[at] = { ok: false, error: asHoldfastError(error) }
     }
@@ -176,7 +176,7 @@ export class Submitter {
     }
   }
 
-  /** The record is ready at once unless the schema takes its time. */
+  /** Synchronous unless the schema is asynchronous. */
   #prepare(item: SubmitItem, call: Call): Prepared | Promise<Prepared> {
     const checked = checkSchema(item.definition.input, item.input, 'input', 'INVALID_TASK')
     return checked instanceof Promise ? checked.then(() => this.#build(item, call)) : this.#build(item, call)
@@ -201,7 +201,7 @@ export class Submitter {
     return { insertion: stamped(now), onMismatch, stamped }
   }
 
-  /** The store's clock is elsewhere, and nothing was written. Any other error is thrown. */
+  /** The store refused the stamps because its clock differs, and wrote nothing: stamps them again. Rethrows any other error. */
   async #stampAgain(some: readonly Prepared[], error: unknown): Promise<void> {
     if (!isHoldfastError(error, 'STORE_CONFLICT') || error.details['expected'] === undefined) throw error
     const { time } = this.#session
@@ -210,7 +210,7 @@ export class Submitter {
     for (const one of some) one.insertion = one.stamped(now)
   }
 
-  /** With stamps of an estimate that is young enough, and checked by the store where it can. */
+  /** Stamps with a fresh estimate of the store's time, and has the store check it where it can. */
   async #insertInTime(some: readonly Prepared[]): Promise<readonly Inserted[]> {
     const { store, time } = this.#session
     if (time.isOld) {
@@ -222,13 +222,13 @@ export class Submitter {
       return await store.insert(insertionsOf(some), { now: null, expected: time.now() })
     } catch (error) {
       await this.#stampAgain(some, error)
-      // Not checked again: where the way takes seconds, every estimate is that far off.
+      // Not checked again: if a round trip takes seconds, every estimate is off by that much.
       return store.insert(insertionsOf(some), { now: null })
     }
   }
 
   async #insert(some: readonly Prepared[]): Promise<readonly Inserted[]> {
-    // One try of several that may have arrived is enough for doubt.
+    // If any of several tries may have arrived, the outcome is unclear.
     let isUnclear = false
     const insert = async (): Promise<readonly Inserted[]> => {
       try {
@@ -263,7 +263,7 @@ export class Submitter {
     }
   }
 
-  /** What stands there was written by an earlier call of this client, which was told that this is unclear: the caller repeats it. */
+  /** The stored task was written by an earlier call of this client whose outcome was reported as unclear: the caller is repeating it. */
   #isRepeat(task: TaskRecord, found: TaskRecord): boolean {
     const op = this.#unclear.get(task.id)
     if (op === undefined || found.history[0]?.op !== op) return false
@@ -295,13 +295,13 @@ export class Submitter {
 
 const insertionsOf = (some: readonly Prepared[]): Insertion[] => some.map(({ insertion }) => insertion)
 
-/** The reply to an earlier try was lost: what stands there is what we wrote. */
+/** The stored task is from an earlier try of this call whose reply was lost. */
 const isOwnWrite = (task: TaskRecord, inserted: Inserted): boolean => {
   const found = inserted.outcome === 'created' ? null : inserted.task
   return found?.id === task.id && found.history[0]?.op === task.history[0]?.op
 }
 
-/** A task that prune took away while its key lives on: known to have ended, and not to be seen any more. */
+/** Stands for a task that was removed while its key still exists: it has ended, and its details are gone. */
 const removedTask = (task: TaskRecord, id: string): TaskRecord => ({ ...task, id, status: 'archived', history: [] })
 
 export const hashOf = (type: string, input: Payload): string =>

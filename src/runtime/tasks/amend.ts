@@ -1,4 +1,4 @@
-/** Changes of a task that waits, asked for by its id. */
+/** Amends a pending task by its id. */
 import { type AmendOptions, amend, amendment } from '../../core/amend.ts'
 import { encodePayload } from '../../core/payload.ts'
 import { checkId } from '../../core/submission.ts'
@@ -7,7 +7,7 @@ import { checkSchema, mustBeOf, type TaskDefinition } from '../definition.ts'
 import { actorOf, newOp, type Session } from '../session.ts'
 import { settleById } from './settle.ts'
 
-/** With a definition, the task must be of its type, and a new input must pass its schema. */
+/** With a definition, the task must have its type, and a new input must pass its schema. */
 export const amendById = async (
   session: Session,
   definition: TaskDefinition | null,

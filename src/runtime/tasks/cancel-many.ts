@@ -1,4 +1,4 @@
-/** Cancelling many tasks: by id, or all that match, batch by batch. */
+/** Cancels many tasks, by id or by query, batch by batch. */
 
 import { HoldfastError, isContactLost } from '../../core/errors.ts'
 import * as machine from '../../core/machine.ts'
@@ -11,7 +11,7 @@ import { type TaskQuery, toQuery } from './inspect.ts'
 import { type EachResult, moveEach } from './move-each.ts'
 
 export interface CancelManyOptions {
-  /** Kept in the histories. */
+  /** Recorded in each history. */
   readonly reason?: string
   /** Stops between two batches; what is done stays done. */
   readonly signal?: AbortSignal
@@ -23,7 +23,7 @@ const BATCH = 500
 
 type Chosen = TaskRecord | { readonly id: string; readonly error: HoldfastError }
 
-/** Results in order: of the ids, or the newest task first. Ends early when contact is lost: asking again goes on. */
+/** Results in the order of the ids or, for a query, newest first. Ends early if contact is lost; the same call continues. */
 export const cancelMany = async (
   session: Session,
   which: readonly string[] | TaskQuery,
@@ -49,7 +49,7 @@ export const cancelMany = async (
 
 const isIds = (which: readonly string[] | TaskQuery): which is readonly string[] => Array.isArray(which)
 
-/** An id that is none, or of no task, has its own result. */
+/** An invalid or unknown id gets its own error result. */
 async function* byIds(session: Session, ids: readonly string[]): AsyncGenerator<readonly Chosen[], void, undefined> {
   const distinct = [...new Set(ids)]
   for (let i = 0; i < distinct.length; i += BATCH) {
@@ -70,7 +70,7 @@ const checkedId = (id: string): string | { readonly id: string; readonly error: 
   }
 }
 
-/** The newest first: what is submitted meanwhile is not met. Without history. */
+/** Newest first, so that tasks submitted meanwhile are not included. Records have no history. */
 async function* byQuery(session: Session, query: TaskQuery): AsyncGenerator<readonly Chosen[], void, undefined> {
   const wanted = toQuery({ status: ['pending', 'running'], ...query })
   let after: string | undefined

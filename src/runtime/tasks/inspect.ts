@@ -1,4 +1,4 @@
-/** Questions about many tasks: lists, counts, statistics. */
+/** Lists, counts and statistics of tasks. */
 import { HoldfastError } from '../../core/errors.ts'
 import { isLastPage } from '../../core/page-weight.ts'
 import { checkId, checkInteger, checkName, type InstantInput, parseInstant } from '../../core/submission.ts'
@@ -130,7 +130,7 @@ export const countTasks = async (
   })
 }
 
-/** Of every queue that was ever used, or is paused. */
+/** Covers every queue that was ever used or is paused. */
 export const queueStats = async (
   { store }: Session,
   queues: Queues,
@@ -138,7 +138,7 @@ export const queueStats = async (
 ): Promise<QueueStats[]> => {
   checkInteger(cap, 'cap', 1, 1_000_000)
   const [used, paused] = await Promise.all([queues.names(), queues.refresh()])
-  // Includes queues that are paused and were never used.
+  // A queue can be paused before its first use.
   const names = [...new Set([...used, ...paused])]
   const counts = await countQueues(store, names, cap, null)
   return names.map((queue, i) => ({

@@ -1,11 +1,11 @@
-/** How long a lease may be, for workers and for callers who claim by hand. */
+/** Checks the length of a lease, for workers and for claims by hand. */
 import { type Duration, parseDuration } from '../../core/durations.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import type { Session } from '../session.ts'
 
 const SHORTEST = 100
 
-/** Left out: as the store suggests. A lease must be longer than twice what the store's clock is uncertain by. */
+/** Defaults to the store's. A lease must be longer than twice the uncertainty of the store's clock. */
 export const leaseTtlOf = ({ store, time }: Session, given: Duration | undefined): number => {
   const least = Math.max(SHORTEST, Math.ceil(2 * time.uncertainty))
   if (given === undefined) return Math.max(store.leaseTtl, least)

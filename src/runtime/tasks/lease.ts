@@ -1,4 +1,4 @@
-/** A lease in the hands of a caller who drives tasks himself. No heartbeat runs: renew it, or let it lapse. */
+/** A lease that was claimed by hand. There is no heartbeat: the caller renews it or lets it lapse. */
 import { type Duration, parseDuration } from '../../core/durations.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import { isPermanent, RescheduleError, type RescheduleOptions } from '../../core/failure.ts'
@@ -15,7 +15,7 @@ import { read, settle } from './settle.ts'
 import { tellIfStale } from './stale-writes.ts'
 
 export class TaskLease {
-  /** As it was claimed. */
+  /** The task as claimed. */
   readonly task: Task
   readonly #session: Session
   readonly #record: TaskRecord
@@ -36,14 +36,14 @@ export class TaskLease {
     return this.#record.lease?.workerId ?? null
   }
 
-  /** For the caller's own guarded writes elsewhere. */
+  /** Pass it along with writes to other systems, so that they can refuse a stale holder. */
   get fence(): number {
     return this.#record.attempts
   }
 
-  /** A repeat with the same lease is a success. */
+  /** A repeated call with the same lease succeeds. */
   async complete(output: unknown = null): Promise<Task> {
-    // The caller still holds the task: what cannot be kept is refused, not left out.
+    // The caller still holds the task, so an output that cannot be stored is an error here.
     const taken = takeOutput(output, this.#session.maxPayload)
     return this.#move(['complete'], (task) => machine.complete(task, this.#holder, taken, this.#session.time.now()))
   }
@@ -65,14 +65,14 @@ export class TaskLease {
     )
   }
 
-  /** Back to pending, no counter moves. */
+  /** Returns the task to the queue without charging a retry. */
   release(): Promise<Task> {
     return this.#move(['release'], (task) => machine.release(task, this.#holder, this.#session.time.now()))
   }
 
   /**
-   * Keeps the lease for as long as it was claimed with, or for `leaseTtl`; never past the run's timeout and one lease length. Tells
-   * whether a cancel was requested. STALE_LEASE when the lease is lost.
+   * Renews the lease for its original length or for `leaseTtl`, but never past the run's timeout plus one lease length. Resolves
+   * with whether a cancel was requested. STALE_LEASE if the lease is lost.
    */
   async renew(
     options: { readonly progress?: unknown; readonly leaseTtl?: Duration } = {},
@@ -113,7 +113,7 @@ export class TaskLease {
     return error
   }
 
-  /** A token needs no read: the store compares it. A worker id alone must be looked up. */
+  /** A token needs no read, because the store compares it. A worker id alone must be looked up. */
   async #current(): Promise<TaskRecord> {
     if ('token' in this.#holder && this.#record.lease?.token === this.#holder.token) return this.#record
     return read(this.#session, this.#record.id)

@@ -1,4 +1,4 @@
-/** One look at a queue: what was leased, after the machine has decided about what was overdue. */
+/** One look at a queue: leases ready tasks, and moves overdue ones as the machine decides. */
 import { deadlineOf } from '../../core/guards.ts'
 import { overdue } from '../../core/machine.ts'
 import type { Change, TaskRecord } from '../../core/task.ts'
@@ -11,20 +11,20 @@ export interface LookFor {
   readonly limit: number
   readonly workerId: string
   readonly leaseTtl: number
-  /** Names this claim, so that what it leased can be found if the reply is lost. */
+  /** Names this claim, so that its leases can be found if the reply is lost. */
   readonly op: string
-  /** Also report and move what is overdue. Default true; false where that was done a moment ago. */
+  /** Also move overdue tasks. Default true; false if that was done a moment ago. */
   readonly withDue?: boolean
-  /** Called with what was leased as soon as it is known, before anything overdue is moved. */
+  /** Called with the leased tasks as soon as they are known, before overdue tasks are moved. */
   readonly deliver?: (leased: readonly TaskRecord[]) => void
 }
 
 const DUE_LIMIT = 200
 
 export interface Looked extends ClaimResult {
-  /** A full batch was overdue: there is probably more. */
+  /** A full batch was overdue, so there are probably more. */
   readonly moreDue: boolean
-  /** Overdue, but not ours to move yet: looking again at once would find the same. */
+  /** The number of overdue tasks that may not be moved yet: an immediate second look would find the same. */
   readonly leftAlone: number
 }
 
@@ -33,14 +33,14 @@ export const look = async (session: Session, { withDue = true, deliver, ...want 
   for (const task of found.leased) session.events.claimed(task)
   deliver?.(found.leased)
   const moved = await settleOverdue(session, found.due, want.workerId).catch((error: unknown) => {
-    // What was leased must not be lost with the error: the next look meets whatever it was again.
+    // Leased tasks must not be lost with the error. The next look meets the same overdue tasks again.
     if (found.leased.length === 0) throw error
     return 0
   })
   return { ...found, moreDue: found.due.length === DUE_LIMIT && moved > 0, leftAlone: found.due.length - moved }
 }
 
-/** Takes nothing and moves all that is overdue; where the store reports all queues, in all of them. */
+/** Claims nothing and moves all overdue tasks, of all queues if the store reports all queues. */
 export const sweep = async (
   session: Session,
   { queue, by, isStopped = () => false }: { queue: string; by: string; isStopped?: () => boolean },
@@ -52,8 +52,8 @@ export const sweep = async (
 }
 
 /**
- * A lapsed lease may be taken only after one of its lengths of unbroken contact: before, its holder may be alive and cut off as we were. Asked
- * after the claim, because one that took long was a break.
+ * A lapsed lease may be taken only after one lease length of unbroken contact: until then its holder may be alive and cut off, as this
+ * process was. Checked after the claim, because a slow claim is itself a loss of contact.
  */
 export const mayTake = ({ contact, held, time }: Session, task: TaskRecord): boolean => {
   const { status, lease } = task
@@ -61,7 +61,7 @@ export const mayTake = ({ contact, held, time }: Session, task: TaskRecord): boo
   return contact.hasLasted(lease.ttl) && (!held.has(lease.token) || time.now() >= (deadlineOf(task) ?? Infinity))
 }
 
-/** How many were moved. A task that another process moved in the meantime is left alone. */
+/** Returns how many were moved. A task that another process has moved meanwhile is left alone. */
 const settleOverdue = async (session: Session, due: readonly TaskRecord[], by: string): Promise<number> => {
   const now = session.time.now()
   const op = newOp()

@@ -1,4 +1,4 @@
-/** One decision about many tasks: all in one write; what that does not settle, one by one. */
+/** Applies one decision to many tasks: all in one write, then the tasks which that write missed one by one. */
 import { HoldfastError } from '../../core/errors.ts'
 import type { MoveName } from '../../core/machine.ts'
 import { applyChange, type Change, type TaskRecord } from '../../core/task.ts'
@@ -6,21 +6,21 @@ import { Task } from '../../core/task-view.ts'
 import type { Session } from '../session.ts'
 import { settleById } from './settle.ts'
 
-/** How one of many went. */
+/** The result for one of many tasks. */
 export type EachResult =
   | { readonly id: string; readonly task: Task }
   | { readonly id: string; readonly error: HoldfastError }
 
 export interface EachDecision {
-  /** One for all of them: in a history it tells a repeat from a second call. */
+  /** One id for all tasks. In a history it distinguishes a retry from a second call. */
   readonly op: string
-  /** Which moves count as this one. */
+  /** The moves by which this operation is recognised in a history. */
   readonly moves: readonly MoveName[]
-  /** null: nothing is left to do. `seen` is the task as it was chosen, which may have moved since. */
+  /** Returns null if nothing is left to do. `seen` is the task as selected, which may have moved since. */
   decide(task: TaskRecord, seen: TaskRecord): Change | null
 }
 
-/** A result for each, in order. The tasks may come without their histories. */
+/** One result per task, in order. The tasks may be passed without their histories. */
 export const moveEach = async (
   session: Session,
   tasks: readonly TaskRecord[],
@@ -44,23 +44,23 @@ export const moveEach = async (
   return results
 }
 
-/** Those of which the store said that they are written: all others must be read again. */
+/** Returns the ids that the store reported as written. All others must be read again. */
 const commitTogether = async ({ store }: Session, changes: readonly Change[]): Promise<ReadonlySet<string>> => {
   if (changes.length === 0) return new Set()
   try {
     const committed = await store.commit(changes)
     return new Set(changes.filter((_, i) => committed[i] === 'written').map(({ id }) => id))
   } catch {
-    // Contact was lost, or one of them was too much for the store: each finds out for itself.
+    // Contact was lost, or the store refused one of them: each is tried separately.
     return new Set()
   }
 }
 
-/** What came without a history has none afterwards, rather than a part of one. */
+/** A record that had no history gets none, rather than a partial one. */
 const after = (task: TaskRecord, change: Change): TaskRecord =>
   task.history.length === 0 ? { ...applyChange(task, change), history: [] } : applyChange(task, change)
 
-/** What is refused is that one's own result; a fault is everybody's. */
+/** A refusal becomes the result of that task. Any other error fails the whole call. */
 export const each = async (id: string, move: () => Promise<Task>): Promise<EachResult> => {
   try {
     return { id, task: await move() }

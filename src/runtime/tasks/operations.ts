@@ -1,4 +1,4 @@
-/** Moves that people ask for, one task at a time, each safe to repeat; and claiming by hand. */
+/** Moves of single tasks by request, each safe to repeat, and claims by hand. */
 
 import type { Duration } from '../../core/durations.ts'
 import { HoldfastError, isContactLost } from '../../core/errors.ts'
@@ -20,7 +20,7 @@ import { read, settle, settleById } from './settle.ts'
 
 type DecideAs = (task: TaskRecord, actor: machine.Actor) => Change | null
 
-/** The task after the move `name`, under one operation id however often it must be tried. */
+/** Makes the move `name` and returns the task after it. All tries share one operation id. */
 export const moveById = async (
   session: Session,
   id: string,
@@ -33,11 +33,11 @@ export const moveById = async (
   )
 }
 
-/** A pending task is cancelled, a running one asked to stop; what is so already is a success. */
+/** Cancels a pending task and asks a running one to stop. Succeeds if that has happened already. */
 export const cancelById = (session: Session, id: string, reason?: string): Promise<Task> =>
   moveById(session, id, ['cancel', 'request-cancel'], (task, actor) => machine.cancel(task, actor, reason))
 
-/** Only what has ended can go. Its idempotency key goes with it. */
+/** Deletes a task that has ended, with its idempotency key. */
 export const deleteById = async (session: Session, id: string): Promise<void> => {
   const key = checkId(id)
   let mayBeOurs = false
@@ -58,10 +58,10 @@ export const deleteById = async (session: Session, id: string): Promise<void> =>
   }
 }
 
-/** A pause is seen by everybody within 5 s. */
+/** Claims by hand use pauses that are at most about this old. The promise is 5 s. */
 const PAUSES_SEEN_WITHIN = 1_000
 
-/** TASK_NOT_FOUND when the key was never used, or has ended. */
+/** TASK_NOT_FOUND if the key was never used or has expired. */
 export const findByKey = async (session: Session, key: string): Promise<Task> => {
   const found = await session.store.find(key)
   if (found?.task && keyIsLive(found.key, true, session.time.now())) return new Task(found.task)
@@ -80,7 +80,7 @@ export interface ClaimNextOptions extends ClaimOptions {
   readonly types?: readonly string[]
 }
 
-/** The same worker again: the same lease. A lapsed lease of another is taken first, as any look would. */
+/** The same worker gets the same lease again. A lapsed lease of another worker is first taken back, as any look would do. */
 export const claimById = async (
   session: Session,
   queues: Queues,
@@ -102,7 +102,7 @@ export const claimById = async (
       ...(deadline === null ? null : { notAfter: deadline }),
     }
     const [renewed] = await withPatience(session, () => store.renew([renewal], null))
-    // Read again: the caller must see when the lease ends now.
+    // Read again, so that the caller sees the new end of the lease.
     task = await read(session, task.id)
     if (renewed !== 'lost' && task.lease?.token === held.token) return new TaskLease(session, task, held)
   }
@@ -126,21 +126,21 @@ export const claimById = async (
     decide: (fresh) =>
       machine.claim(fresh, { token, workerId, leaseTtl: leaseTtl ?? leaseTtlOf(session, undefined), now: time.now() }),
   })
-  // A repeat may find that the claim was written and its lease lost again since.
+  // A retry may find that the claim was written and its lease has been lost since.
   machine.holding(claimed, { token })
   return new TaskLease(session, claimed, { token })
 }
 
 /**
- * A task that another process has just submitted may seem to lie in the future where this one knows the store's time less
- * exactly, as a new connection does. It is due within that uncertainty, so this waits for it instead of refusing.
+ * A task that another process has just submitted may appear to be in the future, because this process knows the store's time
+ * less exactly, as a new connection does. The difference is within that uncertainty, so this waits instead of refusing.
  */
 const untilCertain = async ({ time, clock }: Session, { status, availableAt }: TaskRecord): Promise<void> => {
   const early = availableAt - time.now()
   if (status === 'pending' && early > 0 && early <= 2 * time.uncertainty) await pause(clock, early)
 }
 
-/** The first tasks that are due, in one look: as many as there are, up to `limit`. */
+/** Claims the first due tasks in one look, up to `limit`. */
 export const claimDue = async (
   session: Session,
   queues: Queues,
@@ -155,7 +155,7 @@ export const claimDue = async (
   const op = newSecretOp()
   let isRepeat = false
   return withPatience(session, async () => {
-    // The reply to the first try may have been lost: then they are held already, under tokens that begin with our op.
+    // If the reply to the first try was lost, the tasks are already held under tokens that begin with our op.
     const held = isRepeat ? await heldUnder(session, workerId, op) : []
     isRepeat = true
     const tasks = held.length > 0 ? held : (await look(session, { queue, types, limit, workerId, leaseTtl, op })).leased
@@ -175,7 +175,7 @@ const heldUnder = async ({ store }: Session, workerId: string, op: string): Prom
   }
 }
 
-/** The lease that a token kept elsewhere, or only a worker id, describes. */
+/** The lease for a token that the caller has kept, or for a worker id alone. */
 export const leaseOf = async (
   session: Session,
   id: string,

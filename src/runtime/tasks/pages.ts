@@ -1,4 +1,4 @@
-/** A walk over all tasks of a store, the oldest first, in pages that stay small in memory whatever the tasks hold. */
+/** Walks over all tasks of a store, oldest first, in pages of bounded size in memory. */
 import type { TaskRecord } from '../../core/task.ts'
 import type { Query } from '../../store/store.ts'
 import { withPatience } from '../patience.ts'
@@ -6,15 +6,15 @@ import type { Session } from '../session.ts'
 
 const FIRST = 50
 const MOST = 1_000
-/** Characters of payload in one page, about. */
+/** The approximate number of payload characters in one page. */
 const WEIGHT = 4_000_000
 
-/** Without history, one page read ahead. A task that comes in below where the walk has been is not met. */
+/** Records have no history. One page is read ahead. A task inserted behind the current position is not returned. */
 export async function* pagesOf(session: Session, query: Query): AsyncGenerator<readonly TaskRecord[], void, undefined> {
   const read = (limit: number, after?: string): Promise<readonly TaskRecord[]> => {
     const page = { order: 'oldest' as const, limit, now: null, ...(after === undefined ? null : { after }) }
     const reading = withPatience(session, () => session.store.list(query, page)).then(({ tasks }) => tasks)
-    // A caller that stops in the middle never awaits the next page.
+    // A caller that stops early never awaits the next page.
     reading.catch(() => {})
     return reading
   }
@@ -26,7 +26,7 @@ export async function* pagesOf(session: Session, query: Query): AsyncGenerator<r
   }
 }
 
-/** At the most twice the last, so that one page tells about the next before it is asked for. */
+/** At most twice the previous limit, so that each page predicts the size of the next. */
 const nextLimit = (tasks: readonly TaskRecord[]): number => {
   let weight = 0
   for (const { input, output } of tasks) weight += 1_000 + input.length + (output?.length ?? 0)

@@ -1,10 +1,10 @@
-/** The pause of a queue that one of its tasks asks for, because a service told it to wait. */
+/** Pauses a queue at the request of one of its tasks, for example after a rate limit (HTTP 429). */
 import { pauseEnd, type RescheduleWish } from '../../core/failure.ts'
 import type { TaskRecord } from '../../core/task.ts'
 import type { Session } from '../session.ts'
 import { Queues } from './queues.ts'
 
-/** To be called before the task is rescheduled: else another worker could take the next task of the queue in between. Never rejects. */
+/** Call it before the task is rescheduled; otherwise another worker could claim the queue's next task in between. Never rejects. */
 export const pauseQueueOf = async (
   session: Session,
   { id, queue }: TaskRecord,

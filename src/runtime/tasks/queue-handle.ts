@@ -1,17 +1,17 @@
-/** One queue as an application handles it: `client.queue(name)`. */
+/** The public API of one queue: `client.queue(name)`. */
 import { checkOptionNames } from '../../core/option-names.ts'
 import type { Session } from '../session.ts'
 import type { PauseOptions, Queues } from './queues.ts'
 
 export interface QueueHandle {
   /**
-   * Every worker sees it within 5 s: running tasks continue, prefetched ones are released. A pause without `until` outranks one with it; of
-   * two with `until`, the later stands.
+   * Every worker sees the pause within 5 s: running tasks continue, prefetched ones are released. A pause without `until` takes precedence
+   * over one with it; of two with `until`, the later one applies.
    */
   pause(options?: PauseOptions): Promise<void>
   resume(options?: { readonly force?: boolean }): Promise<void>
   isPaused(): Promise<boolean>
-  /** Takes a queue that is no longer used off the list of queues. Its tasks, if it has any, stay. */
+  /** Removes an unused queue from the list of queues. Its tasks, if any, stay. */
   forget(): Promise<void>
 }
 
@@ -22,7 +22,7 @@ const checkPause = (options: PauseOptions): PauseOptions => {
   return options
 }
 
-/** `open` runs the work if the client is open, and rejects if not. */
+/** `open` runs the work if the client is open, and rejects otherwise. */
 export const queueHandle = (
   queues: Queues,
   queue: string,

@@ -1,4 +1,4 @@
-/** Which queues there are, and which are paused: both kept as documents of the store. */
+/** The names of queues and their pauses, both stored as documents. */
 import { PAUSE, QUEUE } from '../../core/document-names.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import { nearest } from '../../core/option-names.ts'
@@ -12,11 +12,11 @@ import type { Session } from '../session.ts'
 
 export interface PauseOptions {
   readonly reason?: string
-  /** The pause ends by itself at this instant. Default: it must be resumed. */
+  /** When the pause ends by itself. Default: the queue must be resumed. */
   readonly until?: InstantInput
 }
 
-/** A pause that has been over for this long is removed. */
+/** The document of a pause is removed this long after the pause has ended. */
 const SWEPT_AFTER = 60_000
 
 export class Queues {
@@ -24,7 +24,7 @@ export class Queues {
   readonly #known = new Set<string>()
   readonly #listeners = new Set<() => void>()
   #pauses: ReadonlyMap<string, Pause> = new Map()
-  /** As the listeners know them. */
+  /** The paused queues as last reported to the listeners. */
   #paused: ReadonlySet<string> = new Set()
   #refreshedAt = Number.NEGATIVE_INFINITY
 
@@ -33,8 +33,8 @@ export class Queues {
   }
 
   /**
-   * Remembered in the store on first use by this process, so that a queue is listed even when it is empty. Never
-   * rejects: whether a task was stored must not depend on it, and the next submit tries again.
+   * Stores the name on first use by this process, so that a queue is listed even when it is empty. Never rejects: a submit
+   * must not fail because of it, and the next submit tries again.
    */
   async know(queue: string): Promise<void> {
     if (this.#known.has(queue)) return
@@ -51,19 +51,19 @@ export class Queues {
     return documents.map(({ name }) => name.slice(QUEUE.length))
   }
 
-  /** Not listed any more, until a process that has not used it before submits to it. Its tasks, if it has any, stay. */
+  /** Removes the queue from the list until a process that has not used it before submits to it. Its tasks, if any, stay. */
   async forget(queue: string): Promise<void> {
     const name = QUEUE + checkName(queue, 'queue')
     this.#known.delete(queue)
     const { documents } = this.#session.store
     await withPatience(this.#session, async () => {
       const document = await documents.get(name)
-      // Another process wrote it in the meantime: then the queue is known.
+      // A conflict means that another process has just used the queue: then it stays listed.
       if (document !== null) await documents.delete(name, document.version)
     })
   }
 
-  /** A queue that a move holds paused stays so after the move. */
+  /** A queue that a move has paused stays paused after the move. */
   async pause(queue: string, { reason, until }: PauseOptions = {}): Promise<void> {
     const now = this.#session.time.now()
     const wanted: Pause = {
@@ -72,7 +72,7 @@ export class Queues {
       ...(reason === undefined ? null : { reason }),
       ...(until === undefined ? null : { until: new Date(parseInstant(until, 'until')).toISOString() }),
     }
-    // In this process at once: no further task starts while it is being written.
+    // Takes effect in this process at once: no further task starts while the pause is being written.
     this.#set(new Map(this.#pauses).set(queue, strongerPause(this.#pauses.get(queue) ?? null, wanted, now)))
     try {
       await this.#tellIfUnknown(queue)
@@ -82,7 +82,7 @@ export class Queues {
     }
   }
 
-  /** A pause may come before the first task; more often the name is misspelt. */
+  /** Warns about an unknown name: a queue may be paused before its first task, but more often the name is misspelt. */
   async #tellIfUnknown(queue: string): Promise<void> {
     const names = await withPatience(this.#session, () => this.names())
     if (names.includes(queue)) return
@@ -93,7 +93,7 @@ export class Queues {
     )
   }
 
-  /** MOVE_UNDER_WAY while a move holds it, unless `force`: then tasks may run here and where they came from. */
+  /** MOVE_UNDER_WAY while a move holds the pause. With `force` it resumes anyway, and tasks may run in both stores. */
   async resume(queue: string, force = false): Promise<void> {
     await this.#change(queue, (before) => {
       if (before?.move !== undefined && !force) {
@@ -108,7 +108,7 @@ export class Queues {
     await this.refresh()
   }
 
-  /** null: no pause. */
+  /** null means no pause. */
   async #change(queue: string, decide: (before: Pause | null) => Pause | null): Promise<void> {
     await editDocument(this.#session, PAUSE + checkName(queue, 'queue'), (text) => {
       const before = text === null ? null : readPause(text)
@@ -117,7 +117,7 @@ export class Queues {
     })
   }
 
-  /** Reads the pauses again. The queues that are paused now. */
+  /** Reads the pauses again and returns the queues that are paused now. */
   async refresh(patience: Patience = {}): Promise<ReadonlySet<string>> {
     const began = this.#session.clock.mono()
     const documents = await withPatience(this.#session, () => this.#session.store.documents.list(PAUSE), patience)
@@ -139,14 +139,14 @@ export class Queues {
     return new Set([...this.#pauses.keys()].filter((queue) => this.isPaused(queue)))
   }
 
-  /** Removes pauses that are long over. A failure does not matter: the next refresh tries again. */
+  /** Removes pauses that ended long ago. A failure is ignored: the next refresh tries again. */
   #sweep(documents: readonly Document[]): void {
     const before = this.#session.time.now() - SWEPT_AFTER
     for (const { name, value, version } of documents)
       if (!isInForce(readPause(value), before)) this.#session.store.documents.delete(name, version).catch(() => {})
   }
 
-  /** As of a refresh that is not much older than `age`: who asks all the time need not read all the time. */
+  /** The paused queues as of a refresh at most about `age` old, so that frequent callers share one read. */
   async recent(age: number): Promise<ReadonlySet<string>> {
     return this.#session.clock.mono() - this.#refreshedAt < age ? this.#inForce() : this.refresh()
   }
@@ -157,13 +157,13 @@ export class Queues {
     return pause !== undefined && isInForce(pause, this.#session.time.now())
   }
 
-  /** When the pause ends by itself, as of the last refresh; null: it must be resumed, or there is none. */
+  /** When the pause ends by itself, as of the last refresh; null if it must be resumed or there is none. */
   pausedUntil(queue: string): Instant | null {
     const pause = this.#pauses.get(queue)
     return pause === undefined || !this.isPaused(queue) ? null : endOf(pause)
   }
 
-  /** Called when a refresh found a difference. */
+  /** Called when a refresh found a change. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)

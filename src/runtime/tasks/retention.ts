@@ -1,4 +1,4 @@
-/** Removing what has ended: by age, in small batches, or at once. */
+/** Removes ended tasks: by age in small batches, or immediately. */
 import { RETENTION } from '../../core/document-names.ts'
 import { type Duration, parseDuration } from '../../core/durations.ts'
 import { HoldfastError } from '../../core/errors.ts'
@@ -22,10 +22,10 @@ interface PruneQuery {
 
 const BATCH = 500
 const EVERY = 60_000
-/** While nothing is to be removed, how often to ask whether that has changed. */
+/** How often to read the store's document while there is nothing to remove. */
 const ASK_EVERY = 600_000
 
-/** How many were removed. What changed in between is left alone. Keys live on to the end of their own time. */
+/** Returns how many were removed. Tasks that changed meanwhile are left alone. Idempotency keys stay until they expire. */
 const prune = async (
   { store }: Session,
   { status, before, queue, limit = Number.POSITIVE_INFINITY }: PruneQuery,
@@ -60,7 +60,7 @@ export interface PruneOptions {
   readonly limit?: number
 }
 
-/** As an operator asks for it. How many were removed. */
+/** Prunes at the request of an operator. Returns how many were removed. */
 export const pruneEnded = async (
   session: Session,
   { olderThan, status, queue, limit }: PruneOptions,
@@ -95,13 +95,13 @@ const parsed = (options: RetentionOptions): Kept =>
     ]),
   )
 
-/** What the document of a store says, for all processes. null: nothing. */
+/** The retention in the store's document, which applies to all processes; null if there is none. */
 const readRetention = async (session: Session): Promise<RetentionOptions | null> => {
   const document = await withPatience(session, () => session.store.documents.get(RETENTION))
   return document === null ? null : (JSON.parse(document.value) as RetentionOptions)
 }
 
-/** For every process that uses this store, from its next sweep on. null: only their own options count. */
+/** Applies to every process that uses this store, from its next sweep on. null: only the options of each process apply. */
 const writeRetention = async (session: Session, options: RetentionOptions | null): Promise<void> => {
   if (options !== null) parsed(options)
   await editDocument(session, RETENTION, () => (options === null ? null : JSON.stringify(options)))
@@ -109,7 +109,7 @@ const writeRetention = async (session: Session, options: RetentionOptions | null
 
 export interface RetentionHandle {
   get(): Promise<RetentionOptions | null>
-  /** null: only the options of each process count. */
+  /** null: only the options of each process apply. */
   set(options: RetentionOptions | null): Promise<void>
 }
 
@@ -140,7 +140,7 @@ export class Retention {
     if (--this.#users === 0) this.#cancel()
   }
 
-  /** Tasks that end so are not kept at all: the worker removes them instead of moving them. */
+  /** True if a task that ends with this change is not kept: the worker removes it instead of moving it. */
   discards({ set: { status } }: Change): boolean {
     return status !== undefined && isTerminal(status) && this.#keep.get(status) === 0
   }

@@ -1,4 +1,4 @@
-/** Decides and writes. If another process wrote first, or the reply was lost: reads, looks for its own op, and decides again. */
+/** Decides a move and writes it. If another process wrote first or the reply was lost, it reads the task, looks for its own op, and decides again. */
 import { HoldfastError, isContactLost } from '../../core/errors.ts'
 import { hasOp, type MoveName } from '../../core/machine.ts'
 import { applyChange, type Change, type TaskRecord } from '../../core/task.ts'
@@ -8,16 +8,16 @@ import { waitBefore, withPatience } from '../patience.ts'
 import { notFound, type Session } from '../session.ts'
 
 export interface Decision {
-  /** Under which id the move would stand in the history, and which moves count as this one. */
+  /** The operation id of the move in the history; together with `moves` it identifies the move. */
   readonly op: string
   readonly moves: readonly MoveName[]
-  /** null: nothing is left to do. */
+  /** Returns null if nothing is left to do. */
   decide(task: TaskRecord): Change | null
 }
 
 const TRIES = 20
 
-/** The task after the move. Safe to repeat: a move that was written is found by its op. */
+/** Returns the task after the move. Safe to repeat: a move that was written is found by its op. */
 export const settle = async (
   session: Session,
   start: TaskRecord,
@@ -28,7 +28,7 @@ export const settle = async (
   let tried: (() => void) | null = null
   for (let tries = 0; tries < TRIES; tries++) {
     if (hasOp(task, op, moves)) {
-      // An earlier try was written and its reply lost: the move is told now.
+      // An earlier try was written and its reply lost: report the move now.
       tried?.()
       return task
     }

@@ -1,6 +1,6 @@
 /**
- * Moves what is overdue in queues that no worker of this process looks at. Lapsed leases and expired tasks must not wait for a worker of
- * their own queue: it may be paused, or no worker may serve it.
+ * Moves overdue tasks in queues that no worker of this process looks at. Lapsed leases and expired tasks must not wait for a worker of
+ * their queue: the queue may be paused, or no worker may serve it.
  */
 import { SWEEP } from '../../core/document-names.ts'
 import type { Cancel } from '../clock.ts'
@@ -9,11 +9,11 @@ import type { Session } from '../session.ts'
 import { sweep } from './look.ts'
 import type { Queues } from './queues.ts'
 
-/** Where a look finds what is overdue in all queues. */
+/** The interval on stores where one look finds the overdue tasks of all queues. */
 const EVERY = 2_000
-/** Where each queue must be looked at: one process at a time does it, this often. */
+/** The interval on stores where each queue needs a look. One process at a time does it. */
 const EVERY_QUEUE = 60_000
-/** Listing the queues may cost as much as looking at them: a new queue without a worker is noticed this much later. */
+/** How long the list of queues is cached, because listing may cost as much as looking. A new queue without a worker is noticed this much later. */
 const NAMES_LIFE = 600_000
 
 export class Sweeper {
@@ -25,14 +25,14 @@ export class Sweeper {
   #names: readonly string[] = []
   #namedAt = Number.NEGATIVE_INFINITY
 
-  /** `by` signs the moves. */
+  /** `by` is the actor of the moves. */
   constructor(session: Session, queues: Queues, by: string) {
     this.#session = session
     this.#queues = queues
     this.#by = by
   }
 
-  /** `served`: queues that a worker beside it looks at. With some, a store that reports all queues needs no sweeps. */
+  /** `served` are the queues that a worker of this process looks at. If there are any, a store that reports all queues needs no sweeps. */
   start(served: readonly string[] = []): void {
     const coversAll = this.#session.store.capabilities.has('due-of-all-queues')
     if (this.#isRunning || (coversAll && served.length > 0)) return
@@ -71,7 +71,7 @@ export class Sweeper {
     for (const queue of others) if (this.#isRunning) await this.#sweep(queue)
   }
 
-  /** Another process that looked a moment ago has seen what this one would see. */
+  /** False if another process has just looked: it has seen what this one would see. */
   async #isOurTurn(): Promise<boolean> {
     const now = this.#session.time.now()
     let isOurs = false

@@ -1,4 +1,4 @@
-/** Callers who wait for tasks to end: told at once by this process's own moves, else by one shared look at all of them. */
+/** Callers that wait for tasks to end. Moves of this process resolve them at once; for other processes one shared poll covers all of them. */
 import { type Duration, parseDuration } from '../../core/durations.ts'
 import { errorLine } from '../../core/error-facts.ts'
 import { HoldfastError } from '../../core/errors.ts'
@@ -10,7 +10,7 @@ import { withPatience } from '../patience.ts'
 import { notFound, type Session } from '../session.ts'
 
 export interface WaitOptions {
-  /** Give up after this long; the task itself goes on. */
+  /** Give up after this long. The task itself continues. */
   readonly timeout?: Duration
   readonly signal?: AbortSignal
 }
@@ -26,7 +26,7 @@ const LATEST = 500
 export class Waiting {
   readonly #session: Session
   readonly #waiters = new Map<string, Set<Waiter>>()
-  /** As this process saw them end: a task that is not kept is gone when it is read. */
+  /** Tasks whose end this process saw: one that is not kept can no longer be read. */
   readonly #ended = new Map<string, Task>()
   #cancelLook: Cancel | null = null
   #unsubscribe: Cancel = () => {}
@@ -36,7 +36,7 @@ export class Waiting {
     this.#session = session
   }
 
-  /** The task once it has ended, whichever way. */
+  /** Resolves with the task when it has ended, in whatever status. */
   async forEnd(id: string, { timeout, signal }: WaitOptions = {}): Promise<Task> {
     const limit = timeout === undefined ? null : parseDuration(timeout, 'timeout')
     if (signal?.aborted) throw aborted(id)
@@ -125,7 +125,7 @@ export class Waiting {
   }
 }
 
-/** The output of a task that completed; else an error that says how it ended. */
+/** Returns the output of a completed task; otherwise throws an error that says how it ended. */
 export const outputOf = (task: Task, record: Pick<TaskRecord, 'lastError'> = task): unknown => {
   const status = task.archivedFrom ?? task.status
   if (status === 'completed') {

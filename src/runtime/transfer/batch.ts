@@ -1,6 +1,6 @@
 /**
- * Some tasks from one store to the other: copied as they are, then archived where they were, each under the revision of
- * which the copy was made. One that was moved meanwhile keeps its place: its copy is taken back, and the next pass tries again.
+ * Moves a batch of tasks from one store to the other: copies them, then archives the originals, each at the revision that was
+ * copied. If a task has changed meanwhile, it stays, its copy is removed, and the next pass tries again.
  */
 import { isContactLost } from '../../core/errors.ts'
 import { isTerminal, type TaskRecord } from '../../core/task.ts'
@@ -11,22 +11,22 @@ import { newOp, type Session } from '../session.ts'
 
 export interface BatchReport {
   moved: number
-  /** Not copied: another task of the new store has the same key, type and input, and stands for it. */
+  /** Not copied: a task in the new store has the same key, type and input. */
   deduplicated: number
-  /** Copied without its key, which stands for something else in the new store. */
+  /** Copied without its key, which belongs to another task in the new store. */
   withoutKey: number
-  /** Left alone: the new store has another task under this id, or its copy was moved there before it had left here. */
+  /** Left alone: the new store has another task with this id, or the copy ran there before the original was archived. */
   readonly conflicts: Set<string>
 }
 
-/** Once without its key, once in the place of something older; more means that another process writes there, too. */
+/** A copy may need a retry without its key and one after removing an older copy. More means that another process writes there too. */
 const TRIES = 4
 
 export class MoveBatch {
   readonly report: BatchReport = { moved: 0, deduplicated: 0, withoutKey: 0, conflicts: new Set() }
   readonly #from: Session
   readonly #to: Session
-  /** Tasks that another one stands for in the new store. */
+  /** Tasks that have an equivalent in the new store. */
   readonly #represented = new Set<string>()
 
   constructor(from: Session, to: Session) {
@@ -39,7 +39,7 @@ export class MoveBatch {
     return this.report.moved + this.report.deduplicated
   }
 
-  /** With history; only those that may go now. */
+  /** Reads the tasks with their history and returns those that can be moved now. */
   async ready(ids: readonly string[]): Promise<readonly TaskRecord[]> {
     const tasks = await withPatience(this.#from, () => this.#from.store.get(ids))
     return tasks.filter((task) => task !== null && readiness(task) === 'go') as readonly TaskRecord[]
@@ -57,7 +57,7 @@ export class MoveBatch {
     await this.#takeBack(stayed)
   }
 
-  /** Copies that an earlier run left behind of tasks which have not left: whatever became of those since, here is no place for them yet. */
+  /** Removes copies that an earlier run left behind: their originals were not archived and may have changed since. */
   async clear(ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return
     const [here, there] = await Promise.all([
@@ -67,7 +67,7 @@ export class MoveBatch {
     const left = there.filter((copy, i): copy is TaskRecord => {
       const task = here[i] ?? null
       if (copy === null || hasDeparted(copy)) return false
-      // Gone though it had not left, or it would be here still: it ended. A copy that has ended, too, does no harm.
+      // The original is gone without having been archived, so it ended and was removed. A copy that has ended too is harmless.
       if (task === null) return !isTerminal(copy.status)
       return !hasDeparted(task) && ['same', 'stale'].includes(kinship(task, copy))
     })
@@ -86,7 +86,7 @@ export class MoveBatch {
     )
   }
 
-  /** Those that may leave: their copy is there. */
+  /** Returns the tasks whose copy is stored, so that the originals can be archived. */
   async #copy(insertions: readonly Insertion[], tries = TRIES): Promise<TaskRecord[]> {
     const copied: TaskRecord[] = []
     const again: Insertion[] = []
@@ -100,7 +100,7 @@ export class MoveBatch {
         if (retry === 'copied') copied.push(task)
         else if (retry === 'again') again.push(insertion)
       } else if (outcome.outcome === 'existing') {
-        // What has ended here is kept as a record.
+        // An ended original stays as a record.
         if (isRepeated(task, insertion.key, outcome.key)) {
           this.#represented.add(task.id)
           copied.push(task)
@@ -119,7 +119,7 @@ export class MoveBatch {
     return withPatience(this.#to, () => this.#to.store.insert(insertions, { now: null }))
   }
 
-  /** The id is taken in the new store: by the copy itself, by something that may be replaced, or by something else. */
+  /** The id exists in the new store: as this copy, as an older copy that may be replaced, or as another task. */
   async #meet(task: TaskRecord, there: TaskRecord): Promise<'copied' | 'again' | 'conflict'> {
     const kin = kinship(task, there)
     if (kin === 'same' || kin === 'ahead') return 'copied'
@@ -132,7 +132,7 @@ export class MoveBatch {
     return 'conflict'
   }
 
-  /** Tasks that did not leave, because another process moved or removed them first. */
+  /** Archives the originals. Returns those that another process moved or removed first. */
   async #leave(tasks: readonly TaskRecord[]): Promise<readonly TaskRecord[]> {
     const op = newOp()
     const { store, time, name: by, events } = this.#from
@@ -158,7 +158,7 @@ export class MoveBatch {
     }
   }
 
-  /** Under the revision of the copy: one that was moved in the new store, which is paused, is told and left alone. */
+  /** Removes copies at their original revision. A copy that has moved although the new store is paused is reported and left alone. */
   async #takeBack(copies: readonly TaskRecord[]): Promise<void> {
     if (copies.length === 0) return
     const removals = copies.map(({ id, revision }) => ({ id, revision, endKey: true }))

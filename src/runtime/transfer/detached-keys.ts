@@ -1,4 +1,4 @@
-/** A transfer or an import must not drop keys silently: their tasks could then be submitted twice. */
+/** A transfer or an import must not drop keys silently: their tasks could be submitted twice. */
 import { HoldfastError } from '../../core/errors.ts'
 import type { DetachedKeys, Store } from '../../store/store.ts'
 

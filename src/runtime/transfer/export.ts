@@ -1,4 +1,4 @@
-/** Everything of a store as lines of JSON, read page by page: a file of any size needs no more memory than a page. */
+/** Exports a store as lines of JSON. It reads page by page, so memory does not grow with the size of the store. */
 
 import { PAUSE, QUEUE, SCHEDULE } from '../../core/document-names.ts'
 import { readPause } from '../../core/pause.ts'
@@ -20,8 +20,8 @@ import { pagesOf } from '../tasks/pages.ts'
 const KEYS_AT_ONCE = 500
 
 /**
- * Each task as it is when its page is read, with its history and its key; the oldest first. `query` chooses tasks: then
- * there is nothing else in it. Archived tasks are left out only when it names statuses.
+ * Exports tasks oldest first, with history and key, as they are when their page is read. With a `query` it exports only tasks.
+ * Archived tasks are included unless the query names statuses.
  */
 export async function* exportLines(session: Session, query: TaskQuery = {}): AsyncGenerator<string, void, undefined> {
   const counts = { queues: 0, pauses: 0, tasks: 0, keys: 0, schedules: 0 }
@@ -53,7 +53,7 @@ async function* queuesOf(session: Session): Part {
     yield { kind: 'queue', queue: name.slice(QUEUE.length) }
 }
 
-/** Before the tasks: what is paused must not run while the rest is still read in. */
+/** Exported before the tasks, so that a paused queue does not run while the rest is being imported. */
 async function* pausesOf(session: Session): Part {
   for (const document of await withPatience(session, () => session.store.documents.list(PAUSE))) {
     const { move, ...pause } = readPause(document.value)
@@ -88,7 +88,7 @@ async function* detachedKeysOf(session: Session): Part {
   }
 }
 
-/** Neither those that were deleted nor those that went on in another store. Last: they fire once they are there. */
+/** Leaves out schedules that were deleted or moved to another store. Exported last, because they fire once they are imported. */
 async function* schedulesOf(session: Session): Part {
   for (const document of await withPatience(session, () => session.store.documents.list(SCHEDULE))) {
     const schedule = readSchedule(document)

@@ -1,4 +1,4 @@
-/** Lines of an export into a store. Read twice: nothing is written before the whole file has been found to be sound. */
+/** Imports the lines of an export. It reads the file twice, so that nothing is written before the whole file has been checked. */
 
 import { PAUSE, QUEUE, SCHEDULE } from '../../core/document-names.ts'
 import { HoldfastError } from '../../core/errors.ts'
@@ -13,7 +13,7 @@ import type { Session } from '../session.ts'
 import { mustKeepKeys } from './detached-keys.ts'
 
 export interface ImportOptions {
-  /** Stops between two batches: what is written stays, and importing the same file again goes on. */
+  /** Stops between two batches. What is written stays, and importing the same file again continues. */
   readonly signal?: AbortSignal
   /** Task lines imported so far, and in total. */
   readonly onProgress?: (done: number, total: number) => void
@@ -22,15 +22,15 @@ export interface ImportOptions {
 export interface ImportReport {
   /** The address from which it was exported. */
   readonly source: string
-  /** Tasks that are new here. */
+  /** Tasks that were imported. */
   readonly tasks: number
-  /** Of these, the ones that were running when they were exported: they are pending here. */
+  /** How many of them were running when they were exported. They are pending now. */
   readonly wereRunning: number
-  /** Tasks whose id was here already: left as they are. */
+  /** Tasks whose id already existed. They were left alone. */
   readonly there: number
-  /** Waiting tasks left out: one with the same key, type and input is here. */
+  /** Waiting tasks left out because a task with the same key, type and input exists. */
   readonly deduplicated: number
-  /** Tasks whose key stands for another task here: they came without it. */
+  /** Tasks imported without their key, because it belongs to another task here. */
   readonly withoutKey: number
   readonly keys: number
   readonly pauses: number
@@ -53,7 +53,7 @@ export const importLines = async (
   return new Import(session, source, counts.tasks, options).run(open)
 }
 
-/** Throws INVALID_EXPORT when it is something else, cut short, or has a line that cannot be read. */
+/** Throws INVALID_EXPORT if the file is not an export, is cut short, or has an unreadable line. */
 const check = async (open: OpenLines): Promise<{ source: string; counts: ExportCounts }> => {
   const counts = { queues: 0, pauses: 0, tasks: 0, keys: 0, schedules: 0 }
   let source: string | null = null
@@ -188,7 +188,7 @@ class Import {
     }
   }
 
-  /** In the place of one that was deleted, but of no other. */
+  /** Replaces a deleted schedule, and no other. */
   async #putSchedule(schedule: ScheduleRecord): Promise<boolean> {
     const { documents } = this.#session.store
     const name = SCHEDULE + schedule.id

@@ -1,4 +1,4 @@
-/** The new store stands still while a move copies into it: its pauses are marked as the move's, and end with it. */
+/** Pauses the new store while a move copies into it. These pauses are marked as the move's and end with it. */
 
 import { PAUSE, QUEUE } from '../../core/document-names.ts'
 import { isInForce, type Pause, readPause } from '../../core/pause.ts'
@@ -9,7 +9,7 @@ import { withPatience } from '../patience.ts'
 import type { Session } from '../session.ts'
 import { liveWorkers } from '../worker/registration.ts'
 
-/** By then every worker has seen a pause, and has answers to the looks that it sent before. */
+/** After this long every worker has seen a pause and has the replies to its earlier claims. */
 const SEEN_AFTER = 5_000
 
 export class MovePauses {
@@ -22,7 +22,7 @@ export class MovePauses {
     this.#mark = { id, from }
   }
 
-  /** Resolves when no worker of the new store takes tasks of these queues any more, or `signal` aborts. */
+  /** Resolves when no worker of the new store can claim from these queues, or when `signal` aborts. */
   async hold(queues: Iterable<string>, signal?: AbortSignal): Promise<void> {
     let since = Number.NEGATIVE_INFINITY
     for (const queue of queues) {
@@ -35,7 +35,7 @@ export class MovePauses {
     if (left > 0) await pause(this.#to.clock, left, signal)
   }
 
-  /** Since when it is paused. One that was paused before stays so after the move. */
+  /** Returns since when the queue is paused. A queue that was paused before stays paused after the move. */
   async #holdOne(queue: string): Promise<Instant> {
     const { time, name: by } = this.#to
     const at = new Date(time.now()).toISOString()
@@ -57,7 +57,7 @@ export class MovePauses {
     return { ...this.#mark, keep }
   }
 
-  /** The new store works again; a queue that was paused there for itself, or in the old store, stays paused. */
+  /** Resumes the new store. A queue that was paused in either store for another reason stays paused. */
   async release(from: Session): Promise<void> {
     const { documents } = this.#to.store
     const wanted = new Map(
@@ -82,7 +82,7 @@ export class MovePauses {
   }
 }
 
-/** Names of queues, remembered in the new store as in the old one. */
+/** Copies the names of queues to the new store. */
 export const copyQueues = async (from: Session, to: Session): Promise<string[]> => {
   const documents = await withPatience(from, () => from.store.documents.list(QUEUE))
   for (const { name, value } of documents) await withPatience(to, () => to.store.documents.put(name, value, 0))

@@ -1,6 +1,6 @@
 /**
- * Schedules change sides one at a time: first they are paused for good where they were, with nothing half-way; then, once
- * the last task that they made has left, they go on where they are now, from the same cursor. No slot fires on both sides.
+ * Moves schedules one at a time. Each is first closed in the old store with no slot half done; then, once its last task has
+ * been moved, it continues in the new store from the same cursor. No slot fires in both stores.
  */
 import { SCHEDULE } from '../../core/document-names.ts'
 import { arrivedSchedule, isDeleted, type ScheduleRecord } from '../../core/schedule.ts'
@@ -29,12 +29,12 @@ export class MoveSchedules {
     this.#runner = new SlotRunner(from, new Submitter(from, new Queues(from)), newOp())
   }
 
-  /** How many have gone on in the new store, and the ids of those of which it had one of its own. */
+  /** How many continue in the new store, and the ids of those that it already had. */
   get report(): { readonly moved: number; readonly keptOut: readonly string[] } {
     return { moved: this.#moved, keptOut: this.#keptOut }
   }
 
-  /** They fire no more in the old store. What is due by now has fired there. */
+  /** Fires what is due, then stops the schedules in the old store. */
   async close(): Promise<void> {
     for (const document of await this.#documents()) {
       const kept = readSchedule(document)
@@ -49,7 +49,7 @@ export class MoveSchedules {
     })
   }
 
-  /** How many still wait for the last task that they made. Tasks that cannot be moved are not waited for. */
+  /** Opens the schedules in the new store. Returns how many still wait for their last task. Tasks that cannot be moved are not awaited. */
   async open(stuck: ReadonlySet<string>): Promise<number> {
     let waiting = 0
     for (const document of await this.#documents()) {
@@ -80,7 +80,7 @@ export class MoveSchedules {
     else {
       if (!isIn) {
         const version = await withPatience(this.#to, () => documents.put(name, value, there?.version ?? 0))
-        // Another process created one at this moment, or a reply was lost: the next turn sees which.
+        // Another process has just created one, or a reply was lost: the next try finds out.
         if (version === null) return this.#openOne(document, record)
       }
       this.#moved++
@@ -89,7 +89,7 @@ export class MoveSchedules {
     await putDocument(this.#from, document, JSON.stringify(arrived))
   }
 
-  /** What stayed behind when it left that store, or was deleted there before this move began. */
+  /** A remnant of an earlier move out of that store, or a schedule deleted there before this move began. */
   #mayReplace(there: Document): boolean {
     const kept = readSchedule(there)
     return isDeleted(kept) ? kept.deletedAt < this.#startedAt : kept.moved !== undefined

@@ -1,6 +1,6 @@
 /**
- * What a move has written down about itself, so that it can be killed anywhere and run again: one document in each store,
- * under one id. The one in the new store also names the tasks whose copies are on their way, before they are written.
+ * The stored state of a move, so that it can be killed at any point and run again: one document in each store, with the same
+ * id. The one in the new store also lists the tasks whose copies are about to be written.
  */
 import { TRANSFER_IN, TRANSFER_OUT } from '../../core/document-names.ts'
 import { HoldfastError } from '../../core/errors.ts'
@@ -19,16 +19,16 @@ interface Incoming {
   readonly id: string
   readonly from: string
   readonly at: string
-  /** Which run of the move wrote this last. */
+  /** The run of the move that wrote this last. */
   readonly by: string
-  /** Ids of tasks that may have a copy here though they have not left there. */
+  /** Ids of tasks that may have a copy here although their original is not archived. */
   readonly underWay: readonly string[]
 }
 
 export class MoveState {
   readonly id: string
   readonly startedAt: Instant
-  /** As the run before left it. */
+  /** As left by the previous run. */
   readonly underWay: readonly string[]
   readonly #from: Session
   readonly #to: Session
@@ -45,7 +45,7 @@ export class MoveState {
     this.#version = version
   }
 
-  /** Goes on with the move that was begun between these two, or begins one. */
+  /** Continues the unfinished move between these two stores, or begins one. */
   static async begin(from: Session, to: Session): Promise<MoveState> {
     await mustNotReceive(from, to)
     const found = await read<Incoming>(to, TRANSFER_IN)
@@ -58,12 +58,12 @@ export class MoveState {
       underWay: [],
     }
     const state = new MoveState(from, to, begun, found?.version ?? 0)
-    // Also when going on: from here on, another run that is still alive finds that it is not its turn any more.
+    // Also when continuing: from here on, an older run that is still alive finds that it has been replaced.
     await state.announce(begun.underWay)
     return state
   }
 
-  /** Before copies of these are written. Throws when another process has taken the move over. */
+  /** Call before copies of these tasks are written. Throws if another process has taken over the move. */
   async announce(underWay: readonly string[]): Promise<void> {
     const { documents } = this.#to.store
     const value = JSON.stringify({ ...this.#incoming, underWay })
@@ -72,7 +72,7 @@ export class MoveState {
       this.#version = version
       return
     }
-    // A lost reply, or another process.
+    // Either the reply was lost, or another process wrote.
     const there = await withPatience(this.#to, () => documents.get(TRANSFER_IN))
     if (there?.value !== value)
       throw new HoldfastError('MOVE_UNDER_WAY', `another process goes on with the move into ${this.#to.store.address}`)
@@ -89,7 +89,7 @@ export class MoveState {
   }
 }
 
-/** What comes in here may be on its way still: it must not be sent on. */
+/** A store with an unfinished move into it cannot be moved on. */
 const mustNotReceive = async (from: Session, to: Session): Promise<void> => {
   const incoming = await read<Incoming>(from, TRANSFER_IN)
   if (incoming === null) return
@@ -98,7 +98,7 @@ const mustNotReceive = async (from: Session, to: Session): Promise<void> => {
   throw unfinished(incoming.value.from, from.store.address)
 }
 
-/** The document in the old store, found or made. `id`: that of the move into the new store that is not finished. */
+/** Finds or creates the document in the old store. `id` is that of the unfinished move into the new store. */
 const leaving = async (from: Session, to: Session, id: string | undefined): Promise<Outgoing> => {
   const found = await read<Outgoing>(from, TRANSFER_OUT)
   if (id !== undefined && found?.value.id !== id) {

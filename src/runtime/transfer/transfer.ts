@@ -1,6 +1,6 @@
 /**
- * Everything of one store to another: tasks with their histories and fences, idempotency keys, schedules, pauses. What is
- * written in which order is chosen so that it can be killed anywhere and run again: no task runs on both sides, none is lost.
+ * Moves everything from one store to another: tasks with their histories and fences, idempotency keys, schedules, pauses. The
+ * order of writes allows it to be killed at any point and run again: no task runs in both stores, and none is lost.
  */
 
 import { HoldfastError } from '../../core/errors.ts'
@@ -22,35 +22,35 @@ import { MoveSchedules } from './schedules.ts'
 import { MoveState } from './state.ts'
 
 export interface MoveOptions {
-  /** Also while workers are live on the old store: what they hold is waited for. Default false: refused. */
+  /** Allow workers to be live on the old store, and wait for the tasks that they hold. Default false: WORKERS_LIVE. */
   readonly live?: boolean
-  /** Stops between two batches: the new store stays paused, and the same call goes on where this ended. */
+  /** Stops between two batches. The new store stays paused, and the same call continues where this one ended. */
   readonly signal?: AbortSignal
-  /** Called after each batch, and while it waits for running tasks. */
+  /** Called after each batch, and while waiting for running tasks. */
   readonly onProgress?: (progress: MoveProgress) => void
 }
 
 export interface MoveProgress {
   readonly moved: number
-  /** How many there are to move, as of the beginning of the pass. */
+  /** How many tasks there were to move when the pass began. */
   readonly total: number
-  /** Running in the old store: they are moved when they have ended. */
+  /** Tasks that run in the old store. They are moved when they have ended. */
   readonly waiting: number
 }
 
 export interface MoveReport {
-  /** By this call; those of an earlier one that was cut short are not among them. */
+  /** Tasks moved by this call, without those of an earlier call that was cut short. */
   readonly moved: number
-  /** Not copied: a task of the new store with the same key, type and input stands for it. */
+  /** Not copied: a task in the new store has the same key, type and input. */
   readonly deduplicated: number
-  /** Copied without its idempotency key, which stands for another task of the new store. */
+  /** Copied without their idempotency key, which belongs to another task in the new store. */
   readonly withoutKey: number
-  /** Keys that had outlived their tasks. */
+  /** Moved keys whose task was already removed. */
   readonly keys: number
   readonly schedules: number
-  /** Schedules that the new store had under the same id already: those were left as they are. */
+  /** Schedules not moved because the new store has one with the same id. */
   readonly schedulesKeptOut: readonly string[]
-  /** Left in the old store: the new one has another task under this id. */
+  /** Left in the old store: the new one has another task with this id. */
   readonly conflicts: readonly string[]
   /** `aborted`: the new store is still paused. */
   readonly stopped: 'aborted' | null
@@ -61,7 +61,7 @@ const NOT_ARCHIVED: Query = {
   views: (['pending', 'running', 'completed', 'failed', 'cancelled', 'expired'] as const).map((status) => ({ status })),
 }
 const MANY = 1_000_000_000
-/** How often running tasks are looked at. */
+/** How often running tasks are checked. */
 const WAIT = 200
 const KEYS_AT_ONCE = 500
 
@@ -82,7 +82,7 @@ const mustBeQuiet = async (from: Session): Promise<void> => {
 }
 
 interface Pass {
-  /** Tasks that were there to be moved. */
+  /** Tasks that this pass found to move. */
   readonly found: number
   readonly running: ReadonlySet<string>
 }
@@ -116,19 +116,19 @@ class Move {
     await this.#pauses.hold(this.#queues, this.#options.signal)
     await this.#batch.clear(this.#state.underWay)
     let pass = await this.#pass(EVERYTHING)
-    // The bulk has moved: from here on it is short, and so is the time in which no slot fires.
+    // Most tasks have moved, so the rest is short, and so is the time in which no slot fires.
     if (!this.#isAborted) await this.#schedules.close()
     for (let isDone = false; !isDone && !this.#isAborted; ) {
       if (pass.found === 0 && pass.running.size > 0) await this.#waitForEnds(pass.running)
       pass = await this.#pass(NOT_ARCHIVED)
       const waiting = await this.#schedules.open(this.#batch.report.conflicts)
       if (pass.found > 0 || pass.running.size > 0 || this.#isAborted) continue
-      // A task may have been archived in the meantime. Checked last, because it reads all archived copies again.
+      // A task may have been archived meanwhile. Checked last, because it reads all archived copies again.
       pass = await this.#pass(EVERYTHING)
       isDone = pass.found === 0 && pass.running.size === 0 && waiting === 0
     }
     if (this.#isAborted) return this.#report('aborted')
-    // Another process that has taken over is told of here, before anything is resumed.
+    // Throws if another process has taken over, before anything is resumed.
     await this.#state.announce([])
     await this.#moveDetachedKeys()
     await this.#pauses.release(this.#from)
@@ -140,14 +140,14 @@ class Move {
     return this.#options.signal?.aborted ?? false
   }
 
-  /** Each of these once. */
+  /** Tries each matching task once. */
   async #pass(which: Query): Promise<Pass> {
     let found = 0
     const running = new Set<string>()
     const left = await withPatience(this.#from, () => this.#from.store.count(NOT_ARCHIVED, { cap: MANY, now: null }))
     this.#total = this.#batch.gone + left.count
     const tag = movedTag(this.#to.store.address)
-    // While some are moved, the next ones are read.
+    // The next page is read while this one is moved.
     let moving = Promise.resolve()
     try {
       for await (const page of pagesOf(this.#from, which)) {
@@ -168,7 +168,7 @@ class Move {
     return { found, running }
   }
 
-  /** By what a list tells; whether it has left is told for sure by its history. */
+  /** A first check on the listed record. Only the history tells for certain whether the task was moved already. */
   #mayGo({ id, status, tags }: TaskRecord, tag: string): boolean {
     if (status === 'running' || this.#batch.report.conflicts.has(id)) return false
     return !(status === 'archived' && tags?.[MOVED_TAG] === tag)
@@ -182,7 +182,7 @@ class Move {
     await this.#batch.move(tasks)
   }
 
-  /** Until one of them runs no more. What a dead worker held is taken from it, as any worker would. */
+  /** Waits until one of them has stopped running. Leases of dead workers are taken back, as any worker would do. */
   async #waitForEnds(running: ReadonlySet<string>): Promise<void> {
     const { store, clock } = this.#from
     for (;;) {

@@ -1,4 +1,4 @@
-/** One task, one attempt: a lease in hand, a handler, and how it ended. */
+/** One run of one task: its lease, its handler, and its outcome. */
 import type { Duration } from '../../core/durations.ts'
 import { isInstance } from '../../core/error-facts.ts'
 import {
@@ -30,31 +30,31 @@ export interface AttemptHost {
   readonly logger: Logger
   readonly maxPayload: number
   progress(attempt: Attempt, text: string): void
-  /** It has been told to stop, or it is being killed. */
+  /** Its signal has aborted, or its child is being killed. */
   aborted(attempt: Attempt): void
-  /** An isolated run begins only now: its timeout counts from here. */
+  /** An isolated run has started in its child: its timeout counts from now. */
   begun(attempt: Attempt): void
-  /** The output was kept changed, or not at all. */
+  /** JSON changed the output, or the output could not be stored. */
   outputChanged(attempt: Attempt, output: Output): void
 }
 
 export class Attempt implements TaskContext {
   readonly record: TaskRecord
   readonly token: string
-  /** Monotonic: when the renewal that last succeeded was sent. */
+  /** Monotonic: when the last successful renewal was sent. */
   renewedAt: number
-  /** Monotonic: this run may not go on past it; null: no limit. */
+  /** Monotonic: the end of this run's time limit; null: no limit. */
   until: number | null = null
-  /** Its place on the heartbeat's board. */
+  /** Its slot on the heartbeat's board. */
   slot = -1
   isSettled = false
-  /** The outcome was written already (a timeout), or need not be: what the handler says now counts for nothing. */
+  /** The end has been written (a timeout) or need not be: a later result of the handler is ignored. */
   isWritten = false
   isTimedOut = false
   /** Set while an isolated run can be killed. */
   killer: (() => void) | null = null
   isKilled = false
-  /** What the handler threw, or why it was stopped: for the hooks. */
+  /** For the hooks: what the handler threw, or why it was stopped. */
   failure: { readonly error: unknown } | null = null
   readonly #host: AttemptHost
   #task: Task | null = null
@@ -133,7 +133,7 @@ export class Attempt implements TaskContext {
     this.kill()
   }
 
-  /** An isolated run is killed, and settles when it is dead. False: there is nothing to kill. */
+  /** Kills an isolated run, which settles when its child is dead. Returns false if there is nothing to kill. */
   kill(): boolean {
     if (this.killer === null) return false
     this.isKilled = true
@@ -146,10 +146,10 @@ export class Attempt implements TaskContext {
     if (this.#aborted === null) this.#host.begun(this)
   }
 
-  /** Runs the handler and calls `done` once with how it ended. By callback: at full speed, promises are what costs. */
+  /** Runs the handler and calls `done` once with the outcome. A callback, because promises dominate the cost at full throughput. */
   run(definition: TaskDefinition, handler: Handler, done: (attempt: Attempt, outcome: Outcome) => void): void {
     const settled = (outcome: Outcome): void => {
-      // A thenable that is no promise may settle twice.
+      // A thenable that is not a promise may settle twice.
       if (this.isSettled) return
       this.isSettled = true
       done(this, outcome)
@@ -182,7 +182,7 @@ export class Attempt implements TaskContext {
     return { kind: 'complete', output }
   }
 
-  /** The effect has happened: a complaint of the schema is recorded beside the value. */
+  /** The handler has done its work: an issue of the output schema is recorded next to the value and does not fail the run. */
   async #checked(definition: TaskDefinition, output: Output, returned: unknown): Promise<Outcome> {
     try {
       await checkSchema(definition.output, returned === undefined ? null : returned, 'output', 'OUTPUT_INVALID')
@@ -193,14 +193,14 @@ export class Attempt implements TaskContext {
   }
 }
 
-/** null: it was neither thrown nor returned to reschedule. */
+/** null if the value is not a request to reschedule. */
 const rescheduleOutcome = (value: unknown): Outcome | null => {
   const wish = rescheduleWish(value)
   if (wish === null) return null
   return wish instanceof Error ? { kind: 'fail', error: wish, permanent: false } : { kind: 'reschedule', wish }
 }
 
-/** What could not be kept has its reason already. */
+/** An output that could not be stored is null; its reason is recorded elsewhere. */
 const decoded = ({ text, encoding }: Output): unknown => (text === null ? null : decodePayload(text, encoding))
 
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
@@ -218,7 +218,7 @@ const readInput = ({ input, encoding }: TaskRecord): unknown => {
   }
 }
 
-/** An input that its schema refuses will not get better by trying again. */
+/** Fails permanently: an input that its schema refuses is refused on every retry. */
 const parseInput = async (definition: TaskDefinition, input: unknown): Promise<unknown> => {
   try {
     return (await checkSchema(definition.input, input, 'input', 'INVALID_TASK')).value

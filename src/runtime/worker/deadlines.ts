@@ -1,11 +1,11 @@
-/** Time limits of running attempts: one timer for all, set to the first of them. */
+/** Time limits of running attempts: one timer, set to the earliest limit. */
 
 import { formatDuration } from '../../core/durations.ts'
 import type { TaskRecord } from '../../core/task.ts'
 import { type Cancel, type Clock, soon } from '../clock.ts'
 import type { Attempt } from './attempt.ts'
 
-/** A timer that fires this much too late was held up by a busy event loop. */
+/** A timer that fires this late was delayed by a busy event loop. */
 const LATE = 20
 
 export class Deadlines {
@@ -21,7 +21,7 @@ export class Deadlines {
     this.#passed = passed
   }
 
-  /** Limits mostly come in order, so the timer is seldom set again. */
+  /** Limits mostly arrive in order, so the timer is rarely reset. */
   watch(until: number | null): void {
     if (until === null || until >= this.#next) return
     this.#cancel()
@@ -36,7 +36,7 @@ export class Deadlines {
   #look(): void {
     const isLate = this.#clock.mono() - this.#next > LATE
     this.#next = Number.POSITIVE_INFINITY
-    // Then what handlers were waiting for has perhaps come in time, and is dealt with first.
+    // The replies that handlers wait for may have arrived in time: let the event loop deliver them first.
     if (isLate) soon(() => this.#judge())
     else this.#judge()
   }

@@ -1,4 +1,4 @@
-/** When to look for work, where, and how much to take. Looking is the truth; wake-ups only make it sooner. */
+/** Decides when to look for work, in which queue, and how much to claim. Correctness rests on polling; wake-ups only make it faster. */
 import { type HoldfastError, isContactLost, isHoldfastError } from '../../core/errors.ts'
 import { release } from '../../core/machine.ts'
 import type { TaskRecord } from '../../core/task.ts'
@@ -15,35 +15,35 @@ export interface IntakeHost {
   readonly leaseTtl: number
   readonly pollInterval: number
   types(): readonly string[]
-  /** How many tasks may be taken now, while looks under way may bring `asked`. */
+  /** How many tasks may be claimed now, given that looks in flight may return `asked`. */
   room(asked: number): number
-  /** A claim is about to be sent. The function is called when there is a reply, or none will come; false: what it leased was given back. */
+  /** A claim is about to be sent. The returned function is called when the reply arrives or is given up. It returns false if the leases were given back meanwhile. */
   claiming(op: string): () => boolean
   deliver(tasks: readonly TaskRecord[], claim: Delivery): void
-  /** Nothing was found anywhere in this round. */
+  /** A round over all queues found nothing. */
   foundNothing(): void
-  /** The store cannot be used any more. */
+  /** The store can no longer be used. */
   broken(error: HoldfastError): void
 }
 
-/** About the claim of tasks that are delivered. */
+/** Facts about the claim that delivered some tasks. */
 export interface Delivery {
-  /** Monotonic: their leases began no earlier. */
+  /** Monotonic: when the claim was sent. Its leases began no earlier. */
   readonly askedAt: number
-  /** False: they have been given back while the reply waited. */
+  /** False if the leases were given back while the reply waited. */
   readonly isKept: boolean
 }
 
 interface QueueState {
   readonly name: string
-  /** Monotonic: no look before then, unless woken. */
+  /** Monotonic: the next look, unless a wake-up comes first. */
   restUntil: number
-  /** Looks under way: a second one beside the first only while there is plenty. */
+  /** Looks in flight: a second one starts beside the first only while there is much work. */
   looks: number
   isFull: boolean
-  /** Counts wake-ups: one that comes during a look may be news to it. */
+  /** Counts wake-ups, because one that arrives during a look may be about a task which that look did not see. */
   wakes: number
-  /** Monotonic: when a look last asked for what is overdue. */
+  /** Monotonic: when a look last asked for overdue tasks. */
   dueAskedAt: number
 }
 
@@ -52,11 +52,11 @@ const FATAL = ['STORE_IDENTITY_CHANGED', 'STORE_UNSAFE', 'STORE_CORRUPT', 'SCHEM
 /** Overdue tasks are looked for at most this often, however often tasks are claimed. */
 const DUE_EVERY = 100
 const PAUSES_EVERY = 2_000
-/** From this age on nothing is claimed before pauses have been read again; before, looks do not wait for it. */
+/** Once the known pauses are this old, a look waits until they have been read again. */
 const PAUSES_LIFE = 4_000
-/** How soon to look again for what is overdue but may not be moved yet. */
+/** How soon to look again for overdue tasks that may not be moved yet. */
 const LEFT_ALONE = 100
-/** Tasks that are read at once when it is unclear what this worker holds. */
+/** Page size when reading which tasks this worker holds. */
 const HELD_PAGE = 1_000
 
 export class Intake {
@@ -69,14 +69,14 @@ export class Intake {
   #stopped = false
   #loops: readonly Promise<void>[] = []
   readonly #rings = new Set<() => void>()
-  /** How many tasks the looks under way may bring. */
+  /** How many tasks the looks in flight may return. */
   #asked = 0
   #unsubscribe: Cancel = () => {}
   #pausesReadAt = Number.NEGATIVE_INFINITY
   #readingPauses: Promise<void> | null = null
-  /** Monotonic: when what is overdue elsewhere was last looked for. */
+  /** Monotonic: when overdue tasks of other queues were last looked for. */
   #sweptAt = Number.NEGATIVE_INFINITY
-  /** Claims whose reply was lost: this worker holds the leases without knowing it. */
+  /** Claims whose reply was lost: this worker may hold leases without knowing it. */
   #unclear: string[] = []
 
   constructor(session: Session, pauses: Queues, host: IntakeHost) {
@@ -99,7 +99,7 @@ export class Intake {
     this.#loops = Array.from({ length: this.#session.store.claimsAtOnce }, () => this.#run())
   }
 
-  /** Resolves when no look is under way; what it found has been delivered. */
+  /** Resolves when no look is in flight and everything found has been delivered. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#unsubscribe()
@@ -108,12 +108,12 @@ export class Intake {
     await Promise.all(this.#loops)
   }
 
-  /** There is room again. */
+  /** A slot is free again. */
   nudge(): void {
     for (const ring of this.#rings) ring()
   }
 
-  /** No queue is worth looking at before its time, and none is being looked at. */
+  /** No look is in flight, and none is due. */
   get isResting(): boolean {
     const now = this.#session.clock.mono()
     return this.#states.every(
@@ -122,7 +122,7 @@ export class Intake {
   }
 
   #wake(queues: readonly string[] | null): void {
-    // Anything may have changed, also which queues are paused.
+    // Anything may have changed, including which queues are paused.
     if (queues === null) this.#pausesReadAt = Number.NEGATIVE_INFINITY
     for (const state of this.#states) {
       if (queues !== null && !queues.includes(state.name)) continue
@@ -179,7 +179,7 @@ export class Intake {
       if (state.isFull || found.moreDue) state.restUntil = 0
       else {
         const untilNext = found.next === null ? pollInterval : found.next - time.now()
-        // What is overdue shows in the next instant too, also when it was not asked for, or is not ours to move yet.
+        // `found.next` also counts overdue tasks that were not asked for or may not be moved yet.
         const untilDue = found.leased.length > 0 || withDue ? 0 : state.dueAskedAt + DUE_EVERY - askedAt
         const soonest = found.leftAlone > 0 ? LEFT_ALONE : untilDue
         state.restUntil = clock.mono() + Math.min(Math.max(soonest, untilNext), pollInterval)
@@ -197,7 +197,7 @@ export class Intake {
     }
   }
 
-  /** With no slot free, or in a queue that is paused, nothing is taken; but what a dead worker held and what has expired must not wait. */
+  /** Moves overdue tasks without claiming any: a full worker or a paused queue must not delay expired tasks and the tasks of dead workers. */
   async #lookAfterOthers(limit: number): Promise<void> {
     const now = this.#session.clock.mono()
     const queues = this.#unlooked(limit)
@@ -208,7 +208,7 @@ export class Intake {
     this.#outage.ended()
   }
 
-  /** Queues that are not looked at otherwise. Where one look reports all queues, a single one is enough. */
+  /** Queues that no ordinary look covers. One is enough if a look reports the overdue tasks of all queues. */
   #unlooked(limit: number): readonly string[] {
     const names = this.#states.map(({ name }) => name)
     const unlooked = limit > 0 ? names.filter((name) => this.#pauses.isPaused(name)) : names
@@ -216,12 +216,12 @@ export class Intake {
     return unlooked.length < names.length ? [] : names.slice(0, 1)
   }
 
-  /** A look at one queue reports what is overdue in all. */
+  /** A look at one queue reports the overdue tasks of all queues. */
   get #coversAll(): boolean {
     return this.#session.store.capabilities.has('due-of-all-queues')
   }
 
-  /** Round-robin over the queues that are worth a look. */
+  /** Round-robin over the queues whose next look is due. */
   #nextQueue(): QueueState | null {
     const now = this.#session.clock.mono()
     for (let i = 0; i < this.#states.length; i++) {
@@ -259,7 +259,7 @@ export class Intake {
     })
   }
 
-  /** Waits for it only where pauses may have changed long ago: a look that begins a moment later sees them. */
+  /** Waits for the reply only if the known pauses are old; otherwise the next look sees the result. */
   async #readPauses(): Promise<void> {
     const age = this.#session.clock.mono() - this.#pausesReadAt
     if (age < PAUSES_EVERY) return
@@ -277,7 +277,7 @@ export class Intake {
     this.#pausesReadAt = begun
   }
 
-  /** Finds and releases what this worker holds without knowing it. */
+  /** Finds and releases leases whose claim reply was lost. */
   async #releaseUnclear(): Promise<void> {
     if (this.#unclear.length === 0) return
     const unclear = [...this.#unclear]

@@ -1,6 +1,6 @@
 /**
- * The end of an attempt, top to bottom: the outcome becomes a move, the move is decided on the record, endings of one tick are
- * written together, and what meets a conflict or a lost reply is read and decided again.
+ * Writes the end of an attempt. Reads top to bottom: the outcome becomes a move, the move is decided on the record, the endings of
+ * one tick are written together, and after a conflict or a lost reply the task is read and the move decided again.
  */
 import { asHoldfastError, HoldfastError, isContactLost, isOfTheStore, mayPass } from '../../core/errors.ts'
 import { type RescheduleWish, waitOf } from '../../core/failure.ts'
@@ -14,26 +14,26 @@ import type { Heartbeat } from './heartbeat.ts'
 
 export interface FinisherHost {
   readonly heartbeat: Heartbeat
-  /** Tasks that end with this change are removed instead of moved (`retention: 0`). */
+  /** True if tasks that end with this change are removed instead of moved (`retention: 0`). */
   discards(change: Change): boolean
   /** Never rejects. */
   pauseQueue(task: TaskRecord, wish: RescheduleWish): Promise<void>
-  /** Called once per attempt: with the task as it is now, or with the reason why its end could not be written. */
+  /** Called once per attempt, with the task after the move or with the reason why the end could not be written. */
   ended(attempt: Attempt, result: TaskRecord | HoldfastError): void
 }
 
-/** The move that ends an attempt. It is decided when it is written, on the record as it is then. */
+/** The move that ends an attempt. It is decided when it is written, on the current record. */
 interface Ending {
   readonly attempt: Attempt
   readonly move: machine.MoveName
   decide(task: TaskRecord, now: Instant): Change
 }
 
-/** An ending with the record to decide on: the claimed one, until it had to be read again. */
+/** An ending with the record to decide on: the claimed record, or the one that was read again later. */
 interface Unwritten {
   readonly ending: Ending
   readonly task: TaskRecord
-  /** How often another process was faster, and how often nothing could be written. */
+  /** How often another process wrote first, and how often the write failed. */
   readonly conflicts: number
   readonly outages: number
   /** An earlier try may have been written although its reply was lost. */
@@ -80,7 +80,7 @@ export class Finisher {
       if (outcome.wish.pause === null) this.#reschedule(attempt, outcome.wish)
       else void this.#pauseFirst(attempt, outcome.wish)
     } else if (attempt.abortedFor === 'shutdown') {
-      // A handler that stopped because it was told to has not failed.
+      // A handler that stopped because its signal aborted has not failed.
       this.release(attempt)
     } else this.#fail(attempt, outcome.error, outcome.permanent)
   }
@@ -93,14 +93,14 @@ export class Finisher {
   }
 
   async #pauseFirst(attempt: Attempt, wish: RescheduleWish): Promise<void> {
-    // Counted meanwhile: a worker that stops waits for it.
+    // Counted as pending, so that a stopping worker waits for it.
     this.#pending++
     await this.#host.pauseQueue(attempt.record, wish)
     this.#pending--
     this.#reschedule(attempt, wish)
   }
 
-  /** It did not stop when told to: ended without asking the handler. */
+  /** Ends an attempt whose handler did not stop; its result is ignored. */
   abandon(attempt: Attempt, error: HoldfastError): void {
     this.#fail(attempt, error, false)
   }
@@ -162,7 +162,7 @@ export class Finisher {
 
   #decide(some: readonly Unwritten[]): Decided[] {
     const decided: Decided[] = []
-    // All of one write share an instant, so that equal changes can be written as one.
+    // One instant per write, so that equal changes can be written as one.
     const now = this.#session.time.now()
     for (const one of some) {
       try {
@@ -200,7 +200,7 @@ export class Finisher {
 
   // ── 3. after a conflict or a lost reply: read, recognise, decide again ───────────────────────────────────────
 
-  /** There is no limit in time: the answer is in the store, and the lease may still be ours. */
+  /** Retries without a time limit: the result must be stored, and the lease may still be ours. */
   async #afterOutage(some: readonly Unwritten[], error: unknown): Promise<void> {
     const { clock, random } = this.#session
     // After a refusal nothing was written.
@@ -239,14 +239,14 @@ export class Finisher {
     this.#end(ending, task, change)
   }
 
-  /** An earlier try was written. By now the task may be on its next run: what is told is how this one ended. */
+  /** An earlier try was written. The task may already be on its next run, so this reports how this run ended. */
   #recognised({ ending, tried }: Unwritten, task: TaskRecord): void {
     if (tried !== null) this.#session.events.moved(tried.task, tried.change)
     if (tried === null || task.revision === tried.change.revision + 1) this.#end(ending, task)
     else this.#end(ending, tried.task, tried.change)
   }
 
-  /** The task was removed: by an earlier try of ours whose reply was lost, or by someone else. */
+  /** The task was removed: by an earlier try of ours whose reply was lost, or by another process. */
   #gone({ ending, task, isUnclear, tried }: Unwritten): void {
     if (isUnclear) this.#end(ending, tried?.task ?? task, tried?.change)
     else this.#failed(ending, notFound(task.id))

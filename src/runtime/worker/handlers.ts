@@ -1,4 +1,4 @@
-/** The handlers of a worker, by type: functions, or modules that run in children. */
+/** The handlers of a worker, by type: functions, or modules that run in child processes. */
 import { HoldfastError } from '../../core/errors.ts'
 import { PermanentError } from '../../core/failure.ts'
 import { encodePayload, type Payload } from '../../core/payload.ts'
@@ -15,7 +15,7 @@ import { mustServe } from './options.ts'
 
 interface Registered {
   readonly definition: TaskDefinition
-  /** As it was given. */
+  /** The handler as registered. */
   readonly plain: Handler
   /** With middleware and tracing around it. */
   readonly handler: Handler
@@ -29,7 +29,7 @@ export class Handlers {
   readonly #children: IsolatedChildren
   readonly #queues: readonly string[]
 
-  /** `queues`: those that the worker serves. */
+  /** `queues` are the queues that the worker serves. */
   constructor(tracing: Tracing | null, children: IsolatedChildren, queues: readonly string[]) {
     this.#tracing = tracing
     this.#children = children
@@ -44,7 +44,7 @@ export class Handlers {
     return this.#byType.get(type)!
   }
 
-  /** Around the handlers of every type, those that were added before, too. */
+  /** Wraps the handlers of every type, including those that are already registered. */
   use(middleware: Middleware): void {
     if (typeof middleware !== 'function')
       throw new HoldfastError('INVALID_OPTION', 'a middleware must be a function', { field: 'middleware' })
@@ -57,7 +57,7 @@ export class Handlers {
     return this.#tracing?.handler(type, handler) ?? handler
   }
 
-  /** One for each type. */
+  /** Each type has one handler. */
   add(type: string | TaskDefinition, given: Handler | IsolatedHandler): void {
     const definition = asDefinition(type)
     checkName(definition.type, 'type')
@@ -74,10 +74,10 @@ export class Handlers {
     this.#byType.set(definition.type, { ...registered, handler: this.#around(registered) })
   }
 
-  /** What a schema made of the input crosses too, so it has to be JSON. */
+  /** The parsed input is sent to the child, so it must be JSON. */
   #isolated(definition: TaskDefinition, given: IsolatedHandler): Handler {
     const isolation = isolationOf(given)
-    // A mistake of now, not of the first task.
+    // Checked now, so that a missing file is reported at registration and not by the first task.
     childFile()
     return (input, ctx) => {
       const crossing = definition.input === null ? null : parsedInput(input)

@@ -1,4 +1,4 @@
-/** Keeps a worker's leases alive from the moment of claim, and tells each attempt what the store says of its lease. */
+/** Renews a worker's leases from the moment of the claim, and reports to each attempt what happened to its lease. */
 
 import { type HeldLease, type Keeper, type KeeperReport, UNHELD } from '../../store/store.ts'
 import { LeaseBoard } from '../../store/threads/lease-board.ts'
@@ -16,14 +16,14 @@ export class Heartbeat {
   readonly #attempts: (Attempt | null)[] = []
   #held = 0
   readonly #freeSlots: number[] = []
-  /** By token: what was reported of leases whose claim has not been answered. */
+  /** By token: reports about leases whose claim has not been answered yet. */
   readonly #early = new Map<string, { readonly report: KeeperReport; readonly renewedAt: number }>()
-  /** Claims that have not been answered. */
+  /** The number of claims that have not been answered yet. */
   #claims = 0
   readonly #notHere: () => void
   #stopBeat: Cancel | null = null
 
-  /** `most`: how many leases may be held at once. */
+  /** `most` is the number of leases that may be held at once. */
   constructor(session: Session, workerId: string, leaseTtl: number, most: number) {
     this.#session = session
     this.#leaseTtl = leaseTtl
@@ -53,8 +53,8 @@ export class Heartbeat {
   }
 
   /**
-   * A claim is about to be sent: what it leases is kept from then on, also while the reply waits. The function is called once, when there is
-   * a reply or none will come. It returns false when what was leased has been given back, because the event loop was still for too long.
+   * A claim is about to be sent. Its leases are renewed from now on, even before the reply is read. The returned function is called once,
+   * when the reply arrives or is given up. It returns false if the keeper gave the leases back because the event loop was blocked for too long.
    */
   claiming(op: string): () => boolean {
     const ticket = this.#keeper.claiming === undefined ? null : this.#board.beginClaim()
@@ -67,7 +67,7 @@ export class Heartbeat {
     }
   }
 
-  /** From the reply to the claim on, before anything runs. */
+  /** Called with the reply to a claim, before any handler runs. */
   hold(attempts: readonly Attempt[]): void {
     this.#board.beat(this.#session.clock.mono())
     const leases = attempts.map((attempt) => {
@@ -83,12 +83,12 @@ export class Heartbeat {
     this.#reportEarly(attempts)
   }
 
-  /** Before the handler is called: the keeper must see it even if the handler never yields. False: it has been given back. */
+  /** Called before the handler, so that the keeper sees it even if the handler never yields. Returns false if the lease was given back. */
   started(attempt: Attempt): boolean {
     return this.#board.start(attempt.slot, attempt.until)
   }
 
-  /** It ended in time: from now on its lease is kept until the end is written, also past its timeout. */
+  /** The handler settled in time: its lease is renewed until the end is written, even past the timeout. */
   settled(attempt: Attempt): void {
     if (this.#holds(attempt)) this.#board.settle(attempt.slot)
   }
@@ -97,7 +97,7 @@ export class Heartbeat {
     if (this.#holds(attempt)) this.#keeper.progress(attempt.slot, progress)
   }
 
-  /** Its lease has ended, or is not needed any more. */
+  /** Stops renewing: the lease has ended or is no longer needed. */
   drop(attempt: Attempt): void {
     if (!this.#holds(attempt)) return
     this.#attempts[attempt.slot] = null
@@ -114,7 +114,7 @@ export class Heartbeat {
     this.#held = 0
   }
 
-  /** Its lease is being renewed, and was in time: also after an outage in which it had been given up for lost. */
+  /** The lease is being renewed in time. Also true if it was presumed lost during an outage and was then renewed. */
   keeps(attempt: Attempt): boolean {
     return this.#holds(attempt) && !this.isOverdue(attempt)
   }
@@ -127,7 +127,7 @@ export class Heartbeat {
     return this.#attempts[attempt.slot] === attempt
   }
 
-  /** While anything is held: shows the keeper that this event loop is alive, and fences what was not renewed in time. */
+  /** While any lease is held: shows the keeper that this event loop is alive, and aborts attempts whose lease was not renewed in time. */
   #beatOn(): void {
     if (this.#stopBeat) return
     const every = this.#leaseTtl / 3
@@ -136,22 +136,22 @@ export class Heartbeat {
       this.#stopBeat = null
       const now = this.#session.clock.mono()
       this.#board.beat(now)
-      // After a standstill the renewals that were made meanwhile, or are due, are told first.
+      // After the event loop was blocked, let it deliver the keeper's reports first.
       if (now - dueAt > every) soon(() => this.#fenceOverdue())
       else this.#fenceOverdue()
       if (this.#held > 0) this.#beatOn()
     })
   }
 
-  /** The holder's own deadline: contact may be lost, and another worker may have the task by now. */
+  /** Enforces the deadline on the holder's side: without contact, another worker may have the task by now. */
   #fenceOverdue(): void {
     for (const attempt of this.#attempts) if (attempt !== null && this.isOverdue(attempt)) attempt.loseLease()
   }
 
-  /** Its lease may be over, as far as this process knows: the process may have been stopped, or cut off. */
+  /** The lease may have lapsed as far as this process knows: it may have been suspended or cut off. */
   isOverdue(attempt: Attempt, now = this.#session.clock.mono()): boolean {
     if (now - attempt.renewedAt <= this.#leaseTtl) return false
-    // This event loop may have been busy, and what the keeper did meanwhile waits to be read.
+    // This event loop may have been busy: read the keeper's pending reports first.
     this.#keeper.reportNow?.()
     return now - attempt.renewedAt > this.#leaseTtl
   }
@@ -159,7 +159,7 @@ export class Heartbeat {
   #report(results: readonly KeeperReport[], renewedAt: number): void {
     for (const report of results) {
       if (report.slot === UNHELD) this.#early.set(report.token, { report, renewedAt })
-      // The slot may be another's by now.
+      // The slot may belong to another attempt by now.
       else if (this.#attempts[report.slot]?.token === report.token)
         this.#tell(this.#attempts[report.slot]!, report, renewedAt)
     }

@@ -1,4 +1,4 @@
-/** What the application hears of a worker: its hooks, called as things happen, and warnings about outputs. What a hook throws is logged and changes nothing. */
+/** Calls the hooks of a worker, and warns about outputs that JSON changed. An error thrown by a hook is logged and changes nothing. */
 import { HoldfastError } from '../../core/errors.ts'
 import type { Output } from '../../core/output.ts'
 import type { TaskRecord } from '../../core/task.ts'
@@ -10,7 +10,7 @@ import type { WorkerSettings } from './options.ts'
 export class Hooks {
   readonly #settings: Pick<WorkerSettings, 'hooks' | 'onError'>
   readonly #logger: Logger
-  /** Types that have been warned about, because JSON changed their output. */
+  /** Types whose output JSON changed: each is warned about once. */
   readonly #warned = new Set<string>()
 
   constructor(settings: Pick<WorkerSettings, 'hooks' | 'onError'>, logger: Logger) {
@@ -31,7 +31,7 @@ export class Hooks {
     if (onTaskStart) this.#call(() => onTaskStart(attempt.task))
   }
 
-  /** `result`: the task as it is now, or why the end of the attempt could not be written. */
+  /** `result` is the task after the move, or the reason why the end could not be written. */
   taskEnded(attempt: Attempt, result: TaskRecord | HoldfastError): void {
     const {
       onError,

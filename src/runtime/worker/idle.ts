@@ -1,4 +1,4 @@
-/** Those who wait until a worker has nothing to do. */
+/** Callers that wait until a worker has nothing to do. */
 import type { Clock } from '../clock.ts'
 
 export class IdleWaiters {
@@ -13,7 +13,7 @@ export class IdleWaiters {
     return this.#waiting.length > 0
   }
 
-  /** Calls all who wait; some may go on waiting. */
+  /** Checks all waiting callers again; those that are still busy keep waiting. */
   tell(): void {
     for (const told of this.#waiting.splice(0)) told()
   }
@@ -22,7 +22,7 @@ export class IdleWaiters {
     return new Promise((done) => this.#waiting.push(done))
   }
 
-  /** While `isBusy`, at the most for `timeout`. */
+  /** Waits while `isBusy` returns true, at most for `timeout`. */
   until(timeout: number, isBusy: () => boolean): Promise<void> {
     if (!isBusy()) return Promise.resolve()
     return new Promise((done) => {

@@ -1,13 +1,13 @@
-/** Functions around each run of a worker, such as logging, context or measuring. */
+/** Functions around each run of a worker, for example for logging, context or metrics. */
 import type { Handler, TaskContext } from '../handler.ts'
 
 /**
- * Calls `next` to go on, with what comes after it and the handler at the end. What it returns is the output; what it throws
- * fails the run. Without a call of `next` the handler does not run.
+ * Call `next` to run the following middleware and finally the handler; without it the handler does not run. The returned
+ * value is the output of the run; a thrown error fails the run.
  */
 export type Middleware = (ctx: TaskContext, next: () => Promise<unknown>) => unknown
 
-/** The first one is outermost. */
+/** The first middleware is the outermost. */
 export const withMiddleware = (middleware: readonly Middleware[], handler: Handler): Handler =>
   middleware.reduceRight<Handler>(
     (inner, outer) => async (input, ctx) => {

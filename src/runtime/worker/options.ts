@@ -1,4 +1,4 @@
-/** What a worker may be told, checked and filled with defaults. */
+/** The options of a worker, checked and completed with defaults. */
 import { type Duration, parseDuration } from '../../core/durations.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import { checkOptionNames } from '../../core/option-names.ts'
@@ -9,48 +9,48 @@ import type { TaskContext } from '../handler.ts'
 import { newOp, type Session } from '../session.ts'
 import { leaseTtlOf } from '../tasks/lease-ttl.ts'
 
-/** Called as things happen; what a hook throws is logged and changes nothing. */
+/** Called as things happen. An error thrown by a hook is logged and changes nothing. */
 export interface WorkerHooks {
   onStart?(): void
   onStop?(): void
   onTaskStart?(task: Task): void
   /**
-   * `error` is what the handler threw, or null. When the result could not be written (STALE_LEASE: another worker has the
-   * task), it is that HoldfastError, and `task` is still the running one that was claimed.
+   * `error` is what the handler threw, or null. If the result could not be written (STALE_LEASE: another worker has the
+   * task), `error` is that HoldfastError and `task` is the task as claimed.
    */
   onTaskEnd?(task: Task, error: (Error & { readonly code?: unknown }) | null): void
-  /** Its handler has not settled `stuckAfter` after its timeout, cancel or lost lease; its slot goes to others. */
+  /** The handler has not settled within `stuckAfter` of its timeout, cancel or lost lease. Its slot is given to other tasks. */
   onStuck?(task: Task): void
 }
 
 export interface WorkerOptions {
-  /** Unique per process start. Made from host, process and chance when left out. */
+  /** Unique per process start. Default: made from the host name, the process id and a random part. */
   readonly id?: string
-  /** Handlers at once. Default 10. */
+  /** How many handlers run at once. Default 10. */
   readonly concurrency?: number
-  /** Served round-robin. Default ['default']. */
+  /** The queues to serve, round-robin. Default ['default']. */
   readonly queues?: readonly string[]
-  /** How long a lease lasts without a heartbeat. Default: the store's, 5 s on SQLite and PostgreSQL. */
+  /** How long a lease lasts without a heartbeat. The default depends on the store: 5 s on SQLite and PostgreSQL. */
   readonly leaseTtl?: Duration
-  /** How long running handlers may go on after stop. Default 30 s. */
+  /** How long running handlers may continue after stop. Default 30 s. */
   readonly stopTimeout?: Duration
-  /** The longest time between two looks while nothing wakes the worker. Default 2 s. */
+  /** The longest time between two looks without a wake-up. Default 2 s. */
   readonly pollInterval?: Duration
-  /** Make the tasks of schedules that are due. Default true. */
+  /** Submit the tasks of schedules that are due. Default true. */
   readonly scheduler?: boolean
-  /** How long a handler may go on after its timeout, cancel or lost lease before its slot goes to others. Default 30 s. */
+  /** How long a handler may continue after its timeout, cancel or lost lease before its slot is given to other tasks. Default 30 s. */
   readonly stuckAfter?: Duration
-  /** Stop, and let `run` reject with WORKER_STUCK, once as many handlers are stuck as there are slots. Default false; true in `holdfast worker`. */
+  /** Stop, and reject `run` with WORKER_STUCK, when as many handlers are stuck as there are slots. Default false; true in `holdfast worker`. */
   readonly exitWhenStuck?: boolean
   readonly hooks?: WorkerHooks
   /**
-   * Called for each run that failed, with what the handler threw, the task after it (`failed`: it is dead) and the
-   * context of the run. For Sentry and the like; what it throws is logged and changes nothing.
+   * Called for each failed run with the error, the task after the run (status `failed` means it is dead) and the context of
+   * the run. For error trackers such as Sentry. An error thrown by it is logged and changes nothing.
    */
   readonly onError?: (error: Error, task: Task, ctx: TaskContext) => void
 }
 
-/** Looks after schedules while workers run: see runtime/schedules. */
+/** Fires schedules while workers run: see runtime/schedules. */
 export interface SchedulerOfWorker {
   start(): void
   stop(): Promise<void>
@@ -118,7 +118,7 @@ const checkQueues = (names: readonly string[]): readonly string[] => {
   return [...new Set(names.map((name) => checkName(name, 'queues')))]
 }
 
-/** Its tasks would wait forever in a queue without a worker. */
+/** Throws if the definition names a queue that the worker does not serve: its tasks would wait forever. */
 export const mustServe = (queues: readonly string[], { type, options: { queue } }: TaskDefinition): void => {
   if (queue === undefined || queues.includes(queue)) return
   throw new HoldfastError(

@@ -1,4 +1,4 @@
-/** While a store does not answer: the queues of a worker share one series of tries with growing pauses, and a line is logged at intervals. */
+/** Handles a store that does not answer: all queues of a worker share one series of retries with growing pauses, and a line is logged at intervals. */
 import { formatDuration } from '../../core/durations.ts'
 import { pause } from '../clock.ts'
 import type { Session } from '../session.ts'
@@ -20,7 +20,7 @@ export class Outage {
     this.#session = session
   }
 
-  /** All that fail together wait together. */
+  /** Looks that fail at the same time share one wait. */
   wait(error: unknown): Promise<void> {
     this.#waiting ??= this.#waitOut(error).finally(() => {
       this.#waiting = null
@@ -44,7 +44,7 @@ export class Outage {
     await pause(clock, longest * (0.5 + random() / 2), this.#over.signal)
   }
 
-  /** The store answers. */
+  /** The store answers again. */
   ended(): void {
     if (this.#failures === 0) return
     this.#failures = 0
@@ -52,7 +52,7 @@ export class Outage {
     logger.info(`looking for work again, after ${this.#lasted(clock.mono())}`)
   }
 
-  /** Stops the tries. */
+  /** Stops retrying. */
   stop(): void {
     this.#over.abort()
   }

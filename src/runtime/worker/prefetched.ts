@@ -1,4 +1,4 @@
-/** Tasks that were claimed and wait for a slot. What stands behind slow handlers is released: an idle worker elsewhere may have it. */
+/** Claimed tasks that wait for a slot. Those that wait behind slow handlers are released, so that an idle worker can run them. */
 import type { Cancel, Clock } from '../clock.ts'
 import type { Attempt } from './attempt.ts'
 import type { RecentRate } from './recent-rate.ts'
@@ -30,14 +30,14 @@ export class Prefetched {
     return this.#waiting.splice(0, most)
   }
 
-  /** Those for which `isUnwanted` says so; left out: all. */
+  /** Releases the tasks for which `isUnwanted` returns true. Default: all. */
   releaseAll(isUnwanted: (attempt: Attempt) => boolean = () => true): void {
     const released = this.#waiting.filter(isUnwanted)
     this.#waiting = this.#waiting.filter((attempt) => !isUnwanted(attempt))
     this.#release(released)
   }
 
-  /** A second from now, and again while any wait: more than are started in a second go back. */
+  /** Every second while any wait, releases all but as many as were started in the last second. */
   releaseSurplusLater(): void {
     if (this.#cancel !== null || this.#waiting.length === 0) return
     this.#cancel = this.#clock.after(A_SECOND, () => {

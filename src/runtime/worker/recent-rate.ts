@@ -1,4 +1,4 @@
-/** How many things happened in the last moments, in buckets of 50 ms. */
+/** Counts events of the last second, in buckets of 50 ms. */
 
 const BUCKET = 50
 const BUCKETS = 20
@@ -17,7 +17,7 @@ export class RecentRate {
     this.#counts[this.#last % BUCKETS]! += count
   }
 
-  /** Within the last `span` milliseconds, one second at the most. */
+  /** The number of events in the last `span` milliseconds, at most one second. */
   within(span: number): number {
     this.#advance()
     let total = 0

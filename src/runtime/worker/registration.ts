@@ -1,4 +1,4 @@
-/** Which workers are alive: each says so in a document of the store, every ten seconds, on S3 every minute. */
+/** Which workers are alive: each writes a document to the store every ten seconds, on S3 every minute. */
 import { hostname } from 'node:os'
 import { WORKER } from '../../core/document-names.ts'
 import type { Instant } from '../../core/task.ts'
@@ -16,38 +16,38 @@ export interface WorkerInfo {
   readonly types: readonly string[]
   readonly queues: readonly string[]
   readonly concurrency: number
-  /** Of Holdfast. */
+  /** The version of Holdfast. */
   readonly version: string
   readonly host: string
   readonly pid: number
   readonly startedAt: Instant
-  /** When it was last heard of. */
+  /** When its last heartbeat was written. */
   readonly beatAt: Instant
-  /** It claims over HTTP. Left out: it uses the store itself. */
+  /** 'http' if the worker claims over HTTP; absent if it uses the store directly. */
   readonly via?: 'http'
-  /** Handlers that did not stop when told to: how many, and the first 100 of them. */
+  /** Handlers that did not stop when their signal aborted: their number, and the first 100 of them. */
   readonly stuck: { readonly count: number; readonly tasks: readonly StuckTask[] }
-  /** false: as many are stuck as it has slots, and it takes nothing until one settles. */
+  /** False if as many handlers are stuck as the worker has slots: it claims nothing until one settles. */
   readonly claiming: boolean
 }
 
-/** What may change while it lives. */
+/** The part that may change while the worker runs. */
 export interface WorkerState {
   readonly types: readonly string[]
   readonly stuck: readonly StuckTask[]
   readonly claiming: boolean
 }
 
-/** Where leases are long, requests are dear: then beats are rare, too. */
+/** A store with long leases is one with expensive requests, so its beats are rarer too. */
 const beatEvery = ({ store }: Session): number => Math.max(10_000, 2 * store.leaseTtl)
-/** Three beats missed: gone. */
+/** A worker that missed three beats counts as gone. */
 const goneAfter = (session: Session): number => 3 * beatEvery(session)
-/** Beats between two looks for documents that the dead have left. */
+/** Beats between two sweeps for the documents of dead workers. */
 const SWEEP_EVERY = 6
-/** What changed is told so soon: changes of one moment are one write. */
+/** How soon a change is written. Changes within this time share one write. */
 const CHANGED_AFTER = 250
 const MOST_STUCK = 100
-/** How long a worker that stops waits for a store that does not answer: what it leaves is swept by others. */
+/** How long a stopping worker waits for a store that does not answer. Other workers sweep the document that it leaves behind. */
 const PATIENCE = 1_000
 
 export class Registration {
@@ -75,7 +75,7 @@ export class Registration {
     this.#tick()
   }
 
-  /** Writes sooner than the next beat would. */
+  /** Writes before the next beat is due. */
   changed(): void {
     if (this.#hasChanged || this.#isStopped) return
     this.#hasChanged = true
@@ -85,7 +85,7 @@ export class Registration {
 
   #tick(): void {
     this.#cancel = this.#session.clock.after(beatEvery(this.#session), () => this.#tick())
-    // One that is still under way will do, unless it began before the last change.
+    // A beat in flight is enough, unless it began before the last change.
     if (this.#beating === null) {
       this.#hasChanged = false
       this.#beating = this.#beat()
@@ -97,7 +97,7 @@ export class Registration {
     }
   }
 
-  /** Takes the document away, unless the store does not answer. */
+  /** Removes the document, unless the store does not answer. */
   async stop(): Promise<void> {
     this.#isStopped = true
     this.#cancel()
@@ -106,13 +106,13 @@ export class Registration {
     await Promise.race([leave, pause(this.#session.clock, PATIENCE, over.signal)])
   }
 
-  /** Never rejects: work goes on whether or not it can be told. */
+  /** Never rejects: the worker keeps working even if its beat cannot be written. */
   async #beat(): Promise<void> {
     try {
       if (this.#beats++ % SWEEP_EVERY === 0) await sweep(this.#session, this.#name)
       await this.#write()
     } catch {
-      // The next one tells.
+      // The next beat tries again.
     }
     this.#beating = null
   }
@@ -122,7 +122,7 @@ export class Registration {
     const value = this.#text()
     let version = await documents.put(this.#name, value, this.#version)
     if (version === null) {
-      // Swept while this process stood still, or the reply to the last beat was lost.
+      // Swept while this process was suspended, or the reply to the last beat was lost.
       const there = await documents.get(this.#name)
       version = await documents.put(this.#name, value, there?.version ?? 0)
     }
@@ -137,7 +137,7 @@ export class Registration {
       const there = await documents.get(this.#name)
       if (there !== null) await documents.delete(this.#name, there.version)
     } catch {
-      // Swept by others.
+      // Another worker sweeps it.
     }
   }
 
@@ -159,16 +159,16 @@ export class Registration {
   }
 }
 
-/** A worker that claims through a server: the server tells for it. */
+/** A worker that claims through a server: the server writes the document for it. */
 export interface RemoteWorker {
   readonly queues: readonly string[]
   readonly types: readonly string[]
   readonly concurrency: number
-  /** By which server. */
+  /** The host name of that server. */
   readonly host: string
 }
 
-/** Workers elsewhere, each told of at most once a beat; one that is silent is gone after three. */
+/** Remote workers. Each is written at most once per beat, and counts as gone after three beats without a call. */
 export class RemoteWorkers {
   readonly #session: Session
   readonly #told = new Map<string, { readonly at: number; readonly text: string }>()
@@ -177,7 +177,7 @@ export class RemoteWorkers {
     this.#session = session
   }
 
-  /** Never rejects: a claim must not fail because of it. */
+  /** Never rejects: a claim must not fail because its worker could not be recorded. */
   async heardOf(id: string, worker: RemoteWorker): Promise<void> {
     const { clock, time } = this.#session
     const text = JSON.stringify(worker)
@@ -216,7 +216,7 @@ const sweep = async (session: Session, own: string): Promise<void> => {
   }
 }
 
-/** null: not what this release writes. */
+/** null if the document has a format that this release does not know. */
 const parsed = ({ name, value }: Document): WorkerInfo | null => {
   try {
     const info = JSON.parse(value)

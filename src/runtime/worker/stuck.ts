@@ -1,4 +1,4 @@
-/** Handlers that did not stop when told to. Their slots go to others, up to a bound; until they settle they are counted and named. */
+/** Handlers that did not stop when their signal aborted. Up to a limit, their slots are given to other tasks. Until they settle they are counted and listed. */
 import { channel } from 'node:diagnostics_channel'
 import { formatDuration } from '../../core/durations.ts'
 import { HoldfastError } from '../../core/errors.ts'
@@ -12,12 +12,12 @@ import type { Heartbeat } from './heartbeat.ts'
 import type { Hooks } from './hooks.ts'
 import type { WorkerSettings } from './options.ts'
 
-/** A task whose handler is stuck; its end has been written, or its lease has lapsed. */
+/** A task whose handler is stuck. Its end has been written, or its lease has lapsed. */
 export interface StuckTask {
   readonly id: string
   readonly type: string
   readonly queue: string
-  /** Which run of it. */
+  /** The number of the run. */
   readonly attempt: number
   readonly since: Instant
 }
@@ -27,13 +27,13 @@ export interface StuckHost {
   readonly finisher: Finisher
   readonly hooks: Hooks
   readonly running: ReadonlySet<Attempt>
-  /** Its slot goes to others. */
+  /** The slot of this attempt is free for other tasks. */
   freed(attempt: Attempt): void
-  /** As many are stuck as there are slots. */
+  /** As many handlers are stuck as there are slots. */
   allStuck(error: HoldfastError): void
 }
 
-/** Gauges listen to it: `change` is 1 or -1. */
+/** For gauges: `change` is 1 or -1. */
 const changes = channel('holdfast:stuck')
 
 const TOLD: Readonly<Record<AbortReason, string>> = {
@@ -47,7 +47,7 @@ export class StuckHandlers {
   readonly #session: Session
   readonly #settings: WorkerSettings
   readonly #host: StuckHost
-  /** Told to stop, in that order; monotonic: when each counts as stuck. */
+  /** Attempts that should stop, in order, with the monotonic time from which each counts as stuck. */
   readonly #told = new Map<Attempt, number>()
   readonly #stuck = new Map<Attempt, StuckTask>()
   #cancel: Cancel | null = null
@@ -63,14 +63,14 @@ export class StuckHandlers {
     return { stuck: [...this.#stuck.values()], claiming: !this.isFull }
   }
 
-  /** As many as there are slots: the worker takes nothing new. */
+  /** As many handlers are stuck as there are slots: the worker claims nothing. */
   get isFull(): boolean {
     return this.#stuck.size >= this.#settings.concurrency
   }
 
-  /** Its signal has aborted, or it is being killed. A shutdown has limits of its own. */
+  /** Called when its signal has aborted or its child is being killed. A shutdown is not watched: `stop` has its own limits. */
   watch(attempt: Attempt): void {
-    // An isolated run that was only told to stop is killed after its grace.
+    // An isolated run that only had its signal aborted is killed after its grace period.
     const willBeKilled = attempt.killer !== null && !attempt.isKilled
     if (willBeKilled || attempt.abortedFor === 'shutdown') return
     if (this.#told.has(attempt) || !this.#host.running.has(attempt)) return
@@ -78,7 +78,7 @@ export class StuckHandlers {
     this.#arm()
   }
 
-  /** True when it was stuck until now. */
+  /** Returns true if the attempt was stuck. */
   settled(attempt: Attempt): boolean {
     this.#told.delete(attempt)
     if (!this.#stuck.delete(attempt)) return false
@@ -106,7 +106,7 @@ export class StuckHandlers {
     for (const [attempt, at] of this.#told) {
       if (at > now) return
       this.#told.delete(attempt)
-      // Contact came back before anyone took the task: it is still this worker's, and may end well.
+      // Contact came back before another worker took the task: the lease still holds, and the run may complete.
       if (attempt.abortedFor === 'lease-lost' && !attempt.isTimedOut && this.#host.heartbeat.keeps(attempt))
         this.watch(attempt)
       else this.#giveUp(attempt)
@@ -129,7 +129,7 @@ export class StuckHandlers {
     if (this.isFull) this.#full()
   }
 
-  /** What it says later counts for nothing. After a cancel its end is written; a lease that was lost is not renewed. */
+  /** A later result is ignored. After a cancel the end is written now; a lost lease is no longer renewed. */
   #end(attempt: Attempt): void {
     if (attempt.isWritten) return
     attempt.isWritten = true

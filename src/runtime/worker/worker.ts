@@ -30,7 +30,7 @@ import { Registration } from './registration.ts'
 import { onSignals } from './signals.ts'
 import { StuckHandlers } from './stuck.ts'
 
-/** Endings not yet written before no more are started. */
+/** With this many unwritten endings, no further task is started. */
 const MOST_UNWRITTEN = 4_000
 /** After the abort at shutdown, how long a handler may take to settle. */
 const ABORT_GRACE = 1_000
@@ -48,7 +48,7 @@ export class Worker {
   readonly #deadlines: Deadlines
   readonly #stuck: StuckHandlers
   readonly #retention: Retention
-  /** null: it makes no tasks of schedules. */
+  /** null if this worker does not fire schedules. */
   #scheduler: SchedulerOfWorker | null
   readonly #registration: Registration
   readonly #sweeper: Sweeper
@@ -139,12 +139,12 @@ export class Worker {
     return this.#settings.id
   }
 
-  /** The types that it handles. */
+  /** The types that have a handler. */
   get types(): readonly string[] {
     return this.#handlers.types
   }
 
-  /** Registers the handler of a type. One each. */
+  /** Registers the handler of a type. Each type has one handler. */
   handle<Input, Parsed, Output>(
     definition: TaskDefinition<Input, Parsed, Output>,
     handler: Handler<Parsed, Output, Input> | IsolatedHandler,
@@ -155,13 +155,13 @@ export class Worker {
     return this
   }
 
-  /** Runs around every handler; the first one is outermost. */
+  /** Adds a middleware around every handler. The first one is the outermost. */
   use(middleware: Middleware): this {
     this.#handlers.use(middleware)
     return this
   }
 
-  // ── life ─────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── start and stop ───────────────────────────────────────────────────────────────────────────────────────────
 
   start(): this {
     if (this.#state !== 'new')
@@ -179,7 +179,7 @@ export class Worker {
     return this
   }
 
-  /** Starts, and resolves when it has stopped: on SIGTERM or SIGINT, or by `stop`. Rejects when the store is lost, or with WORKER_STUCK. */
+  /** Starts, and resolves when the worker has stopped after SIGTERM, SIGINT or `stop`. Rejects if the store is lost, or with WORKER_STUCK. */
   async run(options: { readonly signals?: boolean } = {}): Promise<void> {
     const asked = (): void => void this.stop(this.#stopping === null ? {} : { timeout: 0 })
     await (options.signals === false ? this.#untilStopped() : onSignals(asked, () => this.#untilStopped()))
@@ -192,7 +192,7 @@ export class Worker {
     if (this.#error !== null) throw this.#error
   }
 
-  /** Runs what is ready now, and what that makes ready, then stops. Leaves schedules to others. */
+  /** Runs the tasks that are ready, and those that become ready meanwhile, then stops. Does not fire schedules. */
   async drain(): Promise<void> {
     const idle = this.#idle.next()
     this.#scheduler = null
@@ -203,7 +203,7 @@ export class Worker {
     if (this.#error !== null) throw this.#error
   }
 
-  /** No new claims; what waits is released; running handlers get `timeout`, then their signal aborts with `shutdown`. */
+  /** Claims nothing more and releases prefetched tasks. Running handlers get `timeout`, then their signal aborts with `shutdown`. */
   stop(options: { readonly timeout?: Duration } = {}): Promise<void> {
     if (this.#state === 'new') this.#state = 'stopped'
     const timeout =
@@ -226,9 +226,9 @@ export class Worker {
       this.#abortAll()
       await this.#untilSettled(ABORT_GRACE)
       await this.#children.close()
-      // What has not settled by now is left to lapse; what is being written is waited for.
+      // Handlers that have not settled by now lose their leases by lapse. Endings in flight are awaited.
       this.#running.clear()
-      // Not for ever: once a lease's length has passed without contact, there is nothing left to save.
+      // Not forever: after one lease length without contact the leases have lapsed anyway.
       await this.#idle.until(this.#settings.leaseTtl, () => this.#finisher.pending > 0 && !this.#isBroken)
       this.#unsubscribe()
       this.#deadlines.close()
@@ -261,7 +261,7 @@ export class Worker {
   #broken(error: HoldfastError): void {
     this.#error = error
     this.#session.logger.error(`the worker stops: ${error.message}`)
-    // From the intake's own loop, which stop() waits for: hence not at once.
+    // Not synchronously: this is called from the fetcher's loop, which stop() waits for.
     queueMicrotask(() => void this.stop({ timeout: 0 }))
     this.#idle.tell()
   }
@@ -309,7 +309,7 @@ export class Worker {
     queueMicrotask(() => this.#pump())
   }
 
-  /** Starts as many as there are slots, then asks for more. */
+  /** Starts as many tasks as there are free slots, then asks for more. */
   #pump(): void {
     this.#pumping = false
     const free = this.#settings.concurrency - this.#running.size
@@ -317,7 +317,7 @@ export class Worker {
       const turn = this.#waiting.take(free)
       for (const attempt of turn) this.#running.add(attempt)
       this.#starts.add(turn.length)
-      // One after the other: a handler may block the event loop, and what waits behind it has not been started.
+      // One by one: a handler may block the event loop, and the tasks behind it must not count as started.
       for (const attempt of turn) this.#run(attempt)
     }
     this.#intake.nudge()
@@ -328,7 +328,7 @@ export class Worker {
     return attempt.abortedFor !== null || this.#heartbeat.isOverdue(attempt, now)
   }
 
-  /** False: it has been given back meanwhile. */
+  /** Returns false if the lease was given back meanwhile. */
   #limit(attempt: Attempt, from: number): boolean {
     const { timeout } = attempt.record
     attempt.until = timeout === null ? null : from + timeout
@@ -337,11 +337,11 @@ export class Worker {
     return true
   }
 
-  /** A run whose lease may be gone must not begin: it is given back if it is still ours, and the store says no if not. */
+  /** A run whose lease may be gone must not begin. The task is released; the store refuses that if the lease is no longer ours. */
   #run(attempt: Attempt): void {
     const { definition, handler, isIsolated } = this.#handlers.of(attempt.record.type)
     const now = this.#session.clock.mono()
-    // Until its child is ready an isolated run has not begun.
+    // An isolated run has not begun until its child is ready.
     if (this.#isLost(attempt, now) || !this.#limit(attempt, isIsolated ? now + START_LIMIT : now)) {
       this.#giveUp(attempt)
       return
@@ -359,12 +359,12 @@ export class Worker {
     this.#pumpSoon()
   }
 
-  /** Written at once; the slot stays taken until the handler settles or is given up. */
+  /** Writes the timeout at once. The slot stays taken until the handler settles or counts as stuck. */
   #timeOut(attempt: Attempt): void {
     attempt.isTimedOut = true
     attempt.failure = { error: timedOut(attempt.record) }
     attempt.abort('timeout')
-    // An isolated run is dead before its end is written.
+    // The child of an isolated run must be dead before its end is written.
     if (attempt.kill()) return
     attempt.isWritten = true
     this.#finisher.timeOut(attempt)
@@ -376,7 +376,7 @@ export class Worker {
     this.#pumpSoon()
   }
 
-  /** No slot is free: a worker that drains, or has `exitWhenStuck`, stops. Others wait until a handler settles. */
+  /** No slot is left. A worker that drains or has `exitWhenStuck` stops; any other waits until a handler settles. */
   #allStuck(error: HoldfastError): void {
     if (this.#state !== 'started') return
     this.#waiting.releaseAll()
@@ -385,9 +385,9 @@ export class Worker {
     void this.stop()
   }
 
-  // ── ends ─────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── idle ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Resolves the waits for quiet: nothing runs, nothing waits, nothing is unwritten, and no queue has a task due. */
+  /** Resolves waiting callers when nothing runs, waits or is unwritten, and no queue has a task due. */
   #checkIdle(): void {
     if (!this.#idle.isAwaited || this.#running.size > 0 || this.#waiting.length > 0 || this.#finisher.pending > 0)
       return

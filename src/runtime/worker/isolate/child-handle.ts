@@ -1,4 +1,4 @@
-/** One child as the worker sees it: is it ready, what does it run, is it dead. */
+/** The worker's view of one child: whether it is ready, what it runs, whether it is dead. */
 import { HoldfastError } from '../../../core/errors.ts'
 import type { AbortReason } from '../../handler.ts'
 import { errorOf } from './errors.ts'
@@ -24,7 +24,7 @@ interface Current {
 
 export class ChildHandle {
   readonly isolation: Isolation
-  /** Rejects when it dies first. */
+  /** Rejects if the child dies first. */
   readonly ready: Promise<void>
   /** Never rejects. */
   readonly dead: Promise<void>
@@ -39,7 +39,7 @@ export class ChildHandle {
   /** The last uncaught error. */
   #crash: Error | undefined
 
-  /** `crashedIdle`: it died of an error while it ran nothing, so no task has it. */
+  /** `crashedIdle` is called if the child dies of an error while it runs nothing, so that no task can report it. */
   constructor(isolation: Isolation, crashedIdle: (error: HoldfastError) => void) {
     this.isolation = isolation
     this.#crashedIdle = crashedIdle
@@ -52,12 +52,12 @@ export class ChildHandle {
     })
   }
 
-  /** Neither dead nor about to die. */
+  /** Neither dead nor being killed. */
   get isUsable(): boolean {
     return this.#isUsable
   }
 
-  /** Settles with the handler; rejects with HANDLER_CRASHED when the child dies. A killed child settles nothing before it is dead. */
+  /** Settles like the handler; rejects with HANDLER_CRASHED if the child dies. After a kill it settles only when the child is dead. */
   run(message: RunMessage, listener: RunListener): Promise<Ended> {
     return new Promise((returned, threw) => {
       this.#current = { run: message.run, listener, returned, threw }
@@ -79,7 +79,7 @@ export class ChildHandle {
     else if (message.kind === 'crashed') {
       this.#isUsable = false
       this.#crash = errorOf(message.error)
-      // What a run says that is over, or is being killed, counts for nothing.
+      // Messages of a run that is over or being killed are ignored.
     } else if (this.#current?.run === message.run && this.#isUsable) this.#heardOf(this.#current, message)
   }
 

@@ -1,4 +1,4 @@
-/** Started by its address, as a thread or a process: runs isolated handlers, one at a time, until its channel closes. */
+/** The program of a child, started as a thread or a process. Runs isolated handlers one at a time until its channel closes. */
 import { parentPort, Worker } from 'node:worker_threads'
 import { rescheduleWish } from '../../../core/failure.ts'
 import { encodeOutput } from '../../../core/output.ts'
@@ -14,7 +14,7 @@ let current: IsolatedContext | null = null
 
 const send = (message: FromChild): void => {
   if (parentPort !== null) parentPort.postMessage(message)
-  // The worker may be gone: then this process is about to be, too.
+  // If the worker is gone, this process is about to be killed too.
   else if (process.connected) process.send!(message)
 }
 
@@ -49,9 +49,9 @@ const load = async ({ module, export: name }: RunMessage): Promise<Handler> => {
   return exported as Handler
 }
 
-// ── a process of its own ─────────────────────────────────────────────────────────────────────────────────────────
+// ── when it is a process ─────────────────────────────────────────────────────────────────────────────────────────
 
-/** Nothing is left when the worker is gone: neither this process nor what the handler has started. On Windows there are no groups. */
+/** Kills this process and everything that the handler has started, so that nothing outlives the worker. Windows has no process groups. */
 const killOwnGroup = (): void => {
   try {
     process.kill(-process.pid, 'SIGKILL')
@@ -60,10 +60,10 @@ const killOwnGroup = (): void => {
   }
 }
 
-/** The worker's end of this pipe closes when the worker dies, however it dies. */
+/** The worker's end of this pipe closes whenever the worker dies, for whatever reason. */
 const LIFELINE = 4
 
-/** On a thread of its own: a handler that never yields would not notice that the worker is gone. */
+/** Runs on a separate thread: a handler that never yields would not notice that the worker is gone. */
 const watchLifeline = (): void => {
   const code = `new (require('node:net').Socket)({ fd: ${LIFELINE}, readable: true, writable: false })
     .on('error', () => {}).on('close', ${killOwnGroup}).resume()`
@@ -74,7 +74,7 @@ const liveAsProcess = (): void => {
   watchLifeline()
   process.on('message', receive)
   process.on('disconnect', killOwnGroup)
-  // As without a listener it ends the process, but the worker learns why.
+  // Ends the process, as Node does without a listener, but tells the worker why.
   process.on('uncaughtException', (thrown) => {
     const message: FromChild = { kind: 'crashed', error: errorText(thrown) }
     process.send?.(message, () => process.exit(1))
@@ -83,6 +83,6 @@ const liveAsProcess = (): void => {
 
 if (parentPort === null) liveAsProcess()
 else parentPort.on('message', receive)
-// Loading takes its time, which is not the task's. A module that cannot be loaded is the failure of a run.
+// Load the module early, so that loading does not count against the task's timeout. A load error fails the first run instead.
 await import(process.argv[2]!).catch(() => {})
 send({ kind: 'ready' })

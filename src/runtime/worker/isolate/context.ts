@@ -1,4 +1,4 @@
-/** The context of an isolated run, in the child: what it reports goes to the worker as messages. */
+/** The handler context inside a child. It reports to the worker with messages. */
 import type { Duration } from '../../../core/durations.ts'
 import { HoldfastError } from '../../../core/errors.ts'
 import { RescheduleError, type RescheduleOptions } from '../../../core/failure.ts'
@@ -12,7 +12,7 @@ import type { FromChild, LogLevel, ToChild } from './protocol.ts'
 
 type RunMessage = Extract<ToChild, { readonly kind: 'run' }>
 
-/** The last value wins, so a handler that reports in a tight loop sends no more often than this. */
+/** A handler that reports progress in a tight loop sends at most once in this time; the last value wins. */
 const PROGRESS_EVERY = 100
 
 export class IsolatedContext implements TaskContext {
@@ -65,7 +65,7 @@ export class IsolatedContext implements TaskContext {
     if (this.#isOver) return
     this.#unsent = text
     const wait = this.#sentAt + PROGRESS_EVERY - systemClock.mono()
-    // A handler that does not yield gets no timer: then the next call sends.
+    // Timers do not fire while a handler does not yield: the next call sends.
     if (wait <= 0) this.#sendProgress()
     else this.#cancel ??= systemClock.after(wait, () => this.#sendProgress())
   }
@@ -97,7 +97,7 @@ export class IsolatedContext implements TaskContext {
   }
 }
 
-/** What JSON cannot hold is no reason to fail. */
+/** Facts that JSON cannot hold must not fail the run. */
 const factsText = (facts: Record<string, unknown>): string => {
   try {
     return JSON.stringify(facts)

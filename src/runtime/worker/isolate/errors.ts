@@ -1,4 +1,4 @@
-/** Errors on their way between processes: name, message, code, detail, causes, parts and stack survive, and so does their kind. */
+/** Errors as text between processes. Name, message, code, detail, causes, parts, stack and kind survive. */
 import { isInstance, messageOf, readField, readText } from '../../../core/error-facts.ts'
 import {
   isPermanent,
@@ -15,12 +15,12 @@ export interface ErrorText {
   readonly message: string
   readonly stack?: string
   readonly code?: string | number
-  /** Of a database driver. */
+  /** The `detail` of a database driver's error. */
   readonly detail?: string
   readonly cause?: ErrorText
   /** The parts of an AggregateError. */
   readonly errors?: readonly ErrorText[]
-  /** Of a reschedule, or of a retry that names its delay: milliseconds. */
+  /** The delay of a reschedule or a retry, in milliseconds. */
   readonly delay?: number
   readonly at?: number
   readonly extendExpiration?: number
@@ -34,7 +34,7 @@ const MOST_PARTS = 8
 /** A task keeps 8 KiB of an error. */
 const MOST_TEXT = 16_384
 
-/** Never throws, whatever was thrown and whatever its getters do. */
+/** Never throws, even if getters of the thrown value do. */
 export const errorText = (thrown: unknown, depth = 0): ErrorText => {
   const wish = rescheduleWish(thrown)
   if (wish instanceof Error) return errorText(wish, depth)
@@ -95,7 +95,7 @@ const kindOf = (thrown: unknown): ErrorText['kind'] => {
 const partsOf = (thrown: unknown, depth: number): Pick<ErrorText, 'errors'> | null => {
   const parts = readField(thrown, 'errors')
   if (!isInstance(thrown, Error) || !Array.isArray(parts) || depth >= MOST_CAUSES) return null
-  // Parts of parts count as causes of the last depth: they are rare.
+  // Parts of parts are cut like the deepest causes: they are rare.
   return { errors: parts.slice(0, MOST_PARTS).map((part) => errorText(part, depth === 0 ? 1 : MOST_CAUSES)) }
 }
 

@@ -1,4 +1,4 @@
-/** An isolated handler as the application describes it, checked. */
+/** The options of an isolated handler, and their checks. */
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -8,15 +8,15 @@ import { checkInteger } from '../../../core/submission.ts'
 
 /** `worker.handle(resize, { module: new URL('./resize.ts', import.meta.url), isolate: 'process' })`. */
 export interface IsolatedHandler {
-  /** The module that exports the handler: a URL, or a path from the current folder. */
+  /** The module that exports the handler: a URL, or a path relative to the current folder. */
   readonly module: URL | string
-  /** Which of its exports. Default: `default`. */
+  /** The name of the export. Default: `default`. */
   readonly export?: string
-  /** `thread`: contains endless loops, its heap and process.exit. `process`: also native crashes. */
+  /** A `thread` contains endless loops, heap exhaustion and process.exit. A `process` also contains native crashes. */
   readonly isolate: 'thread' | 'process'
   /** Limit of the JavaScript heap in MB. Default 512. */
   readonly heap?: number
-  /** How long it may go on after a cancel before it is killed. Default 5 s. */
+  /** How long a handler may continue after a cancel before it is killed. Default 5 s. */
   readonly grace?: Duration
 }
 
@@ -46,7 +46,7 @@ export const isolationOf = (given: IsolatedHandler): Isolation => {
   }
 }
 
-/** A module that is not there is a mistake of now, not of the first task. */
+/** Checks that the file exists, so that a wrong path is reported at registration and not by the first task. */
 const moduleOf = (module: URL | string): string => {
   const url = module instanceof URL || module.startsWith('file:') ? new URL(module) : pathToFileURL(resolve(module))
   if (url.protocol !== 'file:') throw invalid('module', `is ${url.href}: only files can be loaded`)

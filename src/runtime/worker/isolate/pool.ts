@@ -10,18 +10,18 @@ import { ChildHandle } from './child-handle.ts'
 import type { Isolation } from './options.ts'
 import { crossing } from './protocol.ts'
 
-/** A child that is not ready by then is killed. The time is not taken from the task's timeout. */
+/** A child that is not ready after this long is killed. This time does not count against the task's timeout. */
 export const START_LIMIT = 30_000
-/** A child that had nothing to do for so long is let go. */
+/** A child that was idle for this long is stopped. */
 const IDLE_LIMIT = 60_000
-/** How long a worker that stops waits for killed children. */
+/** How long a stopping worker waits for killed children. */
 const DEATH_LIMIT = 1_000
 
 export class IsolatedChildren {
   readonly #session: Session
   readonly #most: number
   readonly #busy = new Set<ChildHandle>()
-  /** The one that was used last is last. */
+  /** In order of last use. */
   #idle: ChildHandle[] = []
   #runs = 0
   #cancelSweep: Cancel | null = null
@@ -31,12 +31,12 @@ export class IsolatedChildren {
     this.#most = most
   }
 
-  /** `input`: as its schema has parsed it; null: as it is in the task. */
+  /** `input` is the input as parsed by the schema; null: use the task's. */
   async run(isolation: Isolation, input: Payload | null, attempt: Attempt): Promise<EncodedOutput> {
     const child = this.#take(isolation)
     let stopListening = (): void => {}
     try {
-      // Before it has begun there is nothing to kill: a child that is no longer wanted waits for the next run.
+      // Before the run has begun there is nothing to kill: a child that is no longer needed stays for the next run.
       await this.#untilReady(child, attempt.signal)
       attempt.killer = () => child.kill()
       attempt.begun()
@@ -68,7 +68,7 @@ export class IsolatedChildren {
     }
   }
 
-  /** Kills all of them; resolves when they are dead, or do not die. */
+  /** Kills all children. Resolves when they are dead, or after DEATH_LIMIT. */
   async close(): Promise<void> {
     this.#cancelSweep?.()
     const all = [...this.#busy, ...this.#idle.splice(0)]
@@ -78,7 +78,7 @@ export class IsolatedChildren {
     const cancel = this.#session.clock.after(DEATH_LIMIT, late.resolve)
     await Promise.race([Promise.all(all.map(({ dead }) => dead)), late.promise])
     cancel()
-    // Those who ran something have settled by then.
+    // By then the runs of the killed children have settled.
     await new Promise<void>((done) => soon(done))
   }
 
@@ -86,7 +86,7 @@ export class IsolatedChildren {
     this.#idle = this.#idle.filter(({ isUsable }) => isUsable)
     const at = this.#idle.findLastIndex((child) => isSame(child.isolation, isolation))
     const [warm] = at === -1 ? [] : this.#idle.splice(at, 1)
-    // The one that was used least lately makes room.
+    // The least recently used child makes room.
     if (warm === undefined && this.#busy.size + this.#idle.length >= this.#most) this.#idle.shift()?.kill()
     const child =
       warm ??
@@ -134,7 +134,7 @@ export class IsolatedChildren {
     }
   }
 
-  /** A cancel has its grace, and a shutdown what the worker gives; otherwise see Attempt.kill. */
+  /** Passes a cancel or a shutdown on to the child. After a cancel, kills it when its grace period is over. For the other reasons see Attempt.kill. */
   #obey(attempt: Attempt, child: ChildHandle, grace: number): () => void {
     const { signal } = attempt
     let cancel: Cancel = () => {}

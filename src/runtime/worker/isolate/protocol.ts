@@ -1,4 +1,4 @@
-/** What a worker and the child that runs an isolated handler say to each other. Values cross as JSON text. */
+/** The messages between a worker and the child that runs an isolated handler. Values are sent as JSON text. */
 import type { Output } from '../../../core/output.ts'
 import type { Encoding, TaskRecord } from '../../../core/task.ts'
 import type { AbortReason } from '../../handler.ts'
@@ -7,12 +7,12 @@ import type { ErrorText } from './errors.ts'
 export type ToChild =
   | {
       readonly kind: 'run'
-      /** Grows: what a run says after its end is ignored. */
+      /** Increases with every run, so that messages of an earlier run can be ignored. */
       readonly run: number
       readonly module: string
       readonly export: string
       readonly task: CrossingTask
-      /** As its schema has parsed it; null: as it is in the task. */
+      /** The input as parsed by the schema; null: use the task's. */
       readonly input: string | null
       readonly encoding: Encoding
       readonly workerId: string
@@ -33,12 +33,12 @@ export type FromChild =
     }
   | { readonly kind: 'returned'; readonly run: number; readonly output: Output }
   | { readonly kind: 'threw'; readonly run: number; readonly error: ErrorText }
-  /** Nothing more comes: an error that no handler caught. */
+  /** The last message: an uncaught error. */
   | { readonly kind: 'crashed'; readonly error: ErrorText }
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
-/** A store's own mark stays where it is. */
+/** The store's mark is not sent. */
 export type CrossingTask = Omit<TaskRecord, 'mark'>
 
 export const crossing = ({ mark: _, ...task }: TaskRecord): CrossingTask => task

@@ -1,4 +1,4 @@
-/** Starts a child, as a thread or as a process, and shows both alike. */
+/** Starts a child as a thread or as a process, behind one interface. */
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
@@ -11,13 +11,13 @@ import type { FromChild, ToChild } from './protocol.ts'
 
 export interface Channel {
   send(message: ToChild): void
-  /** At once, whatever it does. */
+  /** Kills the child immediately, whatever it is doing. */
   kill(): void
 }
 
 export interface ChannelListener {
   heard(message: FromChild): void
-  /** Once: it is dead. `how` continues "its process …". */
+  /** Called once when the child is dead. `how` continues the sentence "its process …". */
   exited(how: string): void
 }
 
@@ -32,8 +32,9 @@ export const startChild = (isolation: Isolation, listener: ChannelListener): Cha
   isolation.kind === 'thread' ? startThread(isolation, listener) : startProcess(isolation, listener)
 
 /**
- * In MB. A collection moves what is young into the old generation at once. With V8's default (48 MB) that can exceed the limit before the
- * thread is stopped, and then V8 ends the whole process: 7 of 360 threads that ate memory did so, with this limit none of 720.
+ * Size of the young generation in MB. A collection promotes all of it at once. With V8's default (48 MB) that can exceed the heap limit
+ * before the thread is stopped, and then V8 aborts the whole process: 7 of 360 threads that exhausted memory did so, and none of 720 with
+ * this limit.
  */
 const YOUNG = 8
 
@@ -66,7 +67,7 @@ const startProcess = ({ module, heap }: Isolation, { heard, exited }: ChannelLis
     execArgv: [...execArgv, `--max-old-space-size=${heap}`],
     env,
     serialization: 'advanced',
-    // A group of its own: Ctrl-C is for the worker, and a kill reaches what the handler has started.
+    // A separate process group: Ctrl-C reaches only the worker, and a kill reaches everything that the handler has started.
     detached: !isWindows,
     stdio: ['ignore', 'inherit', 'inherit', 'ipc', 'pipe'],
   })
@@ -78,7 +79,7 @@ const startProcess = ({ module, heap }: Isolation, { heard, exited }: ChannelLis
   }
   child.on('message', (message) => heard(message as FromChild))
   child.on('error', (error) => {
-    // Also of a message that could not be sent: its exit tells.
+    // Also raised for a message that could not be sent; then the exit event follows.
     if (child.pid === undefined) over(`could not be started: ${error.message}`)
   })
   child.on('exit', (code, signal) =>
@@ -103,7 +104,7 @@ const killGroup = (pid: number | undefined): void => {
   try {
     process.kill(isWindows ? pid : -pid, 'SIGKILL')
   } catch {
-    // It has just ended by itself.
+    // It has already exited.
   }
 }
 

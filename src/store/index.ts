@@ -1,4 +1,4 @@
-/** For authors of a store: the contract, and the rules that every store applies and none writes itself. */
+/** For authors of a store: the contract, and the rules that every store uses instead of writing its own. */
 export { claimOrder } from '../core/claim-order.ts'
 export { HoldfastError } from '../core/errors.ts'
 export { canCommit, isOverdue, isReady, renewed } from '../core/guards.ts'

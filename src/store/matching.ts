@@ -1,4 +1,4 @@
-/** Whether a task is one of those that a query asks for, where a store has to look at each by itself. */
+/** Whether a task matches a query, for stores that have to check tasks one by one. */
 import type { Instant, TaskRecord } from '../core/task.ts'
 import { matchesView } from '../core/views.ts'
 import type { Query } from './store.ts'

@@ -1,4 +1,4 @@
-/** The counts of queues, also of a store that counts only one query at a time. */
+/** The counts of queues, including those of a store that counts one query at a time. */
 import { COUNTED_VIEWS, type CountedView, viewFilter } from '../core/views.ts'
 import type { Counted, Instant, QueueCounts, Store } from './store.ts'
 
@@ -19,7 +19,7 @@ const countQueue = async (store: Store, queue: string, cap: number, now: Instant
   const counts = Object.fromEntries([...found].map(([view, { count }]) => [view, count])) as Record<CountedView, number>
   return {
     ...counts,
-    // The filter of scheduled tasks matches retrying tasks, too.
+    // The filter of scheduled tasks matches retrying tasks too.
     scheduled: Math.max(0, counts.scheduled - counts.retrying),
     capped: [...found].flatMap(([view, { capped }]) => (capped ? [view] : [])),
   }

@@ -1,4 +1,4 @@
-/** Who wants to hear of work in a store. What tells them is started with the first and stopped with the last. */
+/** The listeners for work in a store. The source of wake-ups is started with the first listener and stopped with the last. */
 import type { WakeListener } from './store.ts'
 
 export class WakeListeners {
@@ -21,7 +21,7 @@ export class WakeListeners {
     }
   }
 
-  /** null: any queue may have work. */
+  /** null means that any queue may have work. */
   notify(queues: readonly string[] | null): void {
     for (const listener of this.#listeners) listener(queues)
   }

@@ -32,7 +32,7 @@ import type {
 import { WakeListeners } from '../wake-listeners.ts'
 
 export interface MemoryOptions {
-  /** The clock that stands for the store's own. */
+  /** The store's clock. */
   readonly wall?: () => Instant
 }
 
@@ -56,7 +56,7 @@ class MemoryStore implements Store {
   readonly leaseTtl = 5_000
   readonly claimsAtOnce = 1
   readonly #wall: () => Instant
-  /** null: closed. */
+  /** null when closed. */
   #kept: Kept | null = { tasks: new Map(), keys: new Map(), documents: new Map() }
   readonly #listeners = new WakeListeners()
 

@@ -1,4 +1,4 @@
-/** Connections: the driver, loaded on first use; a pool with deadlines; rows as arrays with numbers as numbers. */
+/** Connections: loads the driver on first use, adds deadlines to the pool, returns rows as arrays with bigints as numbers. */
 import type { Client, ClientConfig, Pool, PoolClient, PoolConfig } from 'pg'
 import { HoldfastError, isHoldfastError } from '../../core/errors.ts'
 import { isModuleMissing } from '../../core/missing-module.ts'
@@ -7,16 +7,16 @@ import { asHoldfastError, mayRepeat } from './errors.ts'
 export type Value = string | number | boolean | null | readonly (string | number | boolean | null)[]
 export type PgRow = (string | number | boolean | null)[]
 
-/** Whatever can run a statement: the pool, one connection, or the caller's own transaction. */
+/** Anything that can run a statement: the pool, one connection, or the caller's transaction. */
 export interface Executor {
   query(text: string, values: readonly Value[]): Promise<PgRow[]>
-  /** Several statements without values. */
+  /** Runs several statements without values. */
   script(text: string): Promise<void>
 }
 
 type Driver = typeof import('pg')
 
-/** From the application's own copy, so that pools and instrumentation are shared. */
+/** Loads the application's copy, so that pools and instrumentation are shared. */
 export const loadDriver = async (): Promise<Driver> => {
   try {
     const module = (await import('pg')) as Driver & { readonly default?: Driver }
@@ -36,7 +36,7 @@ const INT8 = 20
 const BOOL = 16
 const NUMBERS: ReadonlySet<number> = new Set([21, 23, INT8, 700, 701, 1700])
 
-/** Our bigints are milliseconds and counts, well within what a number holds; everything else comes as text. */
+/** Our bigints are milliseconds and counts, which fit a number. Everything else is returned as text. */
 const types = {
   getTypeParser: (oid: number) =>
     oid === BOOL ? (text: string) => text === 't' : NUMBERS.has(oid) ? Number : (text: string) => text,
@@ -47,32 +47,32 @@ interface Deadlines {
   readonly query: number
 }
 
-/** How connections are used, Holdfast's own and the caller's. */
+/** How connections are used, both Holdfast's and the caller's. */
 export interface Manners {
-  /** Named statements. Without them nothing is left behind on a connection: behind PgBouncer it is not ours alone. */
+  /** Use named statements. Without them nothing is left behind on a connection, which PgBouncer shares with other clients. */
   readonly prepare: boolean
   readonly deadlines: Deadlines
 }
 
 const KEEP_ALIVE_AFTER = 10_000
 
-/** `from` says where: an address, or the settings of a pool. */
+/** `from` is an address or the settings of a pool. */
 export const connectionConfig = (from: ClientConfig, name: string, { prepare, deadlines }: Manners): ClientConfig => ({
   ...from,
   application_name: name,
   connectionTimeoutMillis: deadlines.connect,
   query_timeout: deadlines.query,
-  // The server gives up first; the client's own deadline is for a server that does not answer at all.
+  // The server gives up first. The client's deadline is for a server that does not answer at all.
   ...(prepare ? { statement_timeout: Math.ceil(deadlines.query * 0.9) } : null),
   keepAlive: true,
   keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER,
 })
 
 /**
- * Whatever role and database have as defaults: an acknowledged write is on disk, claims do not fail because others claim,
- * names mean what they say, plans are not compiled for a millisecond's work, batches lock rows in the order in which they
- * name them (a hash join would take the table's), and a process that stops in the middle of a transaction does not hold
- * its locks for ever.
+ * Overrides the defaults of role and database: an acknowledged write is on disk, concurrent claims do not fail each other,
+ * names resolve as written, plans are not JIT-compiled for a millisecond of work, batches lock rows in the order in which they
+ * name them (a hash join would use the table's order), and a process that stops inside a transaction does not hold its locks
+ * forever.
  */
 const SESSION = `
   select pg_catalog.set_config('synchronous_commit', case pg_catalog.current_setting('synchronous_commit')
@@ -84,12 +84,12 @@ const SESSION = `
     pg_catalog.set_config('enable_mergejoin', 'off', false),
     pg_catalog.set_config('idle_in_transaction_session_timeout', '30s', false)`
 
-/** Once per connection of ours. Behind PgBouncer the session is shared with others, and is not changed. */
+/** Runs once per connection of ours. Behind PgBouncer the session is shared with other clients, so it is not changed. */
 export const prepareSession = async (client: Client | PoolClient, { prepare }: Manners): Promise<void> => {
   if (prepare) await client.query(SESSION)
 }
 
-/** Statement names: the same text has the same name on every connection. */
+/** Statement names by text: the same text has the same name on every connection. */
 const names = new Map<string, string>()
 
 const nameOf = (text: string): string => {
@@ -125,7 +125,7 @@ export const executorOf = (target: Target, { prepare, deadlines }: Manners): Exe
   },
 })
 
-/** A pool of the caller's, with a deadline for getting one of its connections, which it may not have itself. */
+/** Adds a deadline for getting a connection to the caller's pool, which may not have one. */
 const withDeadline = (pool: Pool, { connect }: Deadlines): Pick<Pool, 'connect'> => ({
   connect: () =>
     new Promise<PoolClient>((done, failed) => {
@@ -144,7 +144,7 @@ const withDeadline = (pool: Pool, { connect }: Deadlines): Pick<Pool, 'connect'>
 
 export interface ConnectionsOptions extends Manners {
   readonly isOurs: boolean
-  /** Asked before anything is done: rejects when this is not the store that it was. */
+  /** Checked before each call: rejects if this is no longer the same store. */
   readonly guard: Guard
 }
 
@@ -173,7 +173,7 @@ export class Connections {
     this.#executor = options.isOurs
       ? executorOf(pool, options)
       : { query: (text, values) => this.#once((executor) => executor.query(text, values)), script: refuseScript }
-    // Without a listener an idle connection that breaks would end the process; the next query tells.
+    // Without a listener, an idle connection that breaks would end the process. The next query reports the error.
     pool.on('error', ignore)
   }
 
@@ -184,7 +184,7 @@ export class Connections {
   ): Promise<Connections> {
     const { Pool: DriverPool } = await loadDriver()
     const verify = async (client: PoolClient): Promise<void> => {
-      // For as long as it lives: while it is verified, the pool does not listen, and a cut would end the process.
+      // For the life of the connection: while it is being verified, the pool does not listen, and a disconnect would end the process.
       client.on('error', ignore)
       await prepareSession(client, options)
       await options.guard.check(executorOf(client, { ...options, prepare: false }))
@@ -192,14 +192,14 @@ export class Connections {
     const poolConfig: PoolConfig & { verify: (client: PoolClient, done: (error?: Error) => void) => void } = {
       ...connectionConfig(config, 'holdfast', options),
       max: options.max,
-      // A script that has done its work ends, also without close().
+      // A script that has finished can exit without close().
       allowExitOnIdle: true,
       verify: (client, done) => void verify(client).then(() => done(), done),
     }
     return new Connections(new DriverPool(poolConfig), address, { ...options, isOurs: true })
   }
 
-  /** One statement, on any connection, by itself. */
+  /** Runs one statement on any connection. */
   query(text: string, values: readonly Value[]): Promise<PgRow[]> {
     return this.repeatable((executor) => executor.query(text, values))
   }
@@ -208,12 +208,12 @@ export class Connections {
     return { query: (text, values) => this.query(text, values), script: refuseScript }
   }
 
-  /** Statements that are each a transaction by itself. */
+  /** Runs statements each of which is a separate transaction. */
   repeatable<T>(work: (executor: Executor) => Promise<T>): Promise<T> {
     return this.#repeat(() => work(this.#executor))
   }
 
-  /** Several statements on one connection, as one transaction. */
+  /** Runs several statements on one connection as one transaction. */
   transaction<T>(work: (executor: Executor) => Promise<T>): Promise<T> {
     return this.onOne(async (executor) => {
       await executor.query('begin isolation level read committed', [])
@@ -228,7 +228,7 @@ export class Connections {
     })
   }
 
-  /** On one connection, which is thrown away when anything went wrong on it. */
+  /** Runs on one connection, which is discarded after an error. */
   onOne<T>(work: (executor: Executor) => Promise<T>): Promise<T> {
     return this.#repeat(() => this.#once(work))
   }
@@ -236,7 +236,7 @@ export class Connections {
   async #once<T>(work: (executor: Executor) => Promise<T>): Promise<T> {
     const client = await this.#source.connect()
     let isBroken = true
-    // A connection that breaks while it is ours is told by the query that was under way.
+    // If the connection breaks while we hold it, the query in flight reports it.
     client.on('error', ignore)
     try {
       const result = await work(executorOf(client, this.#options))
@@ -255,7 +255,7 @@ export class Connections {
       if (this.#options.guard.isDue) await this.#tryRepeatedly(() => this.#options.guard.check(this.#executor))
       return await this.#tryRepeatedly(work)
     } catch (error) {
-      // Tables that are gone were there when we connected.
+      // The tables existed when we connected.
       if (isHoldfastError(error, 'STORE_NOT_FOUND'))
         await this.#tryRepeatedly(() => this.#options.guard.check(this.#executor))
       throw error
@@ -270,13 +270,13 @@ export class Connections {
         return await work()
       } catch (error) {
         if (!mayRepeat(error) || tries === REPEATS) throw asHoldfastError(error, this.#address)
-        // Two that were in each other's way should not meet again.
+        // A random delay, so that two transactions that conflicted do not meet again.
         await new Promise((done) => setTimeout(done, Math.random() * REPEAT_WITHIN * tries))
       }
     }
   }
 
-  /** What is under way is answered first; what comes later is refused. */
+  /** Waits for the calls in flight and refuses later ones. */
   close(): Promise<void> {
     this.#closing ??= this.#letGo()
     return this.#closing

@@ -1,12 +1,12 @@
-/** What PostgreSQL and its driver say, as Holdfast's codes. */
+/** Translates errors of PostgreSQL and its driver to Holdfast's codes. */
 import { type Code, HoldfastError } from '../../core/errors.ts'
 
 interface DatabaseError extends Error {
-  /** SQLSTATE of five characters, or a system error's name. */
+  /** A SQLSTATE of five characters, or the name of a system error. */
   readonly code?: string
 }
 
-/** By SQLSTATE, whole or by class. */
+/** By SQLSTATE or SQLSTATE class. */
 const STATES: readonly (readonly [prefix: string, code: Code])[] = [
   ['53100', 'STORE_FULL'],
   ['25006', 'STORE_READ_ONLY'],
@@ -17,7 +17,7 @@ const STATES: readonly (readonly [prefix: string, code: Code])[] = [
   ['3D000', 'STORE_NOT_FOUND'],
   ['XX001', 'STORE_CORRUPT'],
   ['XX002', 'STORE_CORRUPT'],
-  // A connection that others use too has forgotten our statements, or has theirs.
+  // A connection shared with other clients has lost our statements, or has theirs.
   ['26000', 'INVALID_OPTION'],
   ['42P05', 'INVALID_OPTION'],
   ['40', 'STORE_CONFLICT'],
@@ -29,17 +29,17 @@ const STATES: readonly (readonly [prefix: string, code: Code])[] = [
   ['58', 'STORE_UNAVAILABLE'],
 ]
 
-/** The driver has no codes for these. */
+/** Connection losses for which the driver has no code. */
 const LOST = /terminated|timeout|not queryable|ended|closed|ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN/i
 
-/** Why there was no connection: nothing was sent, so nothing can have been stored. */
+/** Reasons why there was no connection. Nothing was sent, so nothing can have been stored. */
 interface Unconnected {
   readonly reason: 'wrong-password' | 'not-allowed' | 'unknown-host' | 'refused' | 'tls' | 'no-database'
   readonly matches: RegExp
   readonly advice: string
 }
 
-/** Against the code and the message, the first that fits. */
+/** Matched against the code and the message; the first match applies. */
 const UNCONNECTED: readonly Unconnected[] = [
   {
     reason: 'wrong-password',
@@ -48,7 +48,7 @@ const UNCONNECTED: readonly Unconnected[] = [
   },
   {
     reason: 'tls',
-    // A rejection mentions encryption too, but is not about it.
+    // A rejection by pg_hba.conf mentions encryption too, but is not about it.
     matches: /^(?!.*pg_hba\.conf rejects).*(SSL|TLS|certificate|self.signed|no encryption)/i,
     advice:
       'Add ?sslmode=require to the address, or sslmode=disable where the server has no TLS; name its certificate in a pool of your own.',
@@ -78,14 +78,14 @@ const UNCONNECTED: readonly Unconnected[] = [
 const unconnected = (code: string, message: string): Unconnected | null =>
   UNCONNECTED.find(({ matches }) => matches.test(code) || matches.test(message)) ?? null
 
-/** A host with several addresses fails once for each: the error itself is then without words. */
+/** A host with several addresses fails once for each, in an AggregateError whose own message is empty. */
 const messageOf = (error: Error): string => {
   if (error.message !== '' || !(error instanceof AggregateError)) return error.message
   return error.errors.map((one: unknown) => (one instanceof Error ? one.message : String(one))).join('; ')
 }
 
 const SQLSTATE = /^[0-9A-Z]{5}$/
-/** Of the operating system, not of the server. */
+/** Codes of the operating system, not of the server. */
 const SYSTEM = /^E[A-Z]{3,}/
 
 const factsOf = (code: string | undefined): Record<string, string> =>
@@ -120,7 +120,7 @@ export const asHoldfastError = (error: unknown, address: string): HoldfastError 
   )
 }
 
-/** PgBouncer does not pass on what would stay on a connection. */
+/** PgBouncer refuses settings that would stay on a connection. */
 const NOT_PASSED_ON = /unsupported startup parameter/
 
 const codeOf = (code: string | undefined, message: string): Code => {
@@ -131,7 +131,7 @@ const codeOf = (code: string | undefined, message: string): Code => {
   return LOST.test(`${code ?? ''} ${message}`) ? 'STORE_UNAVAILABLE' : 'INTERNAL'
 }
 
-/** Deadlock or serialisation failure: PostgreSQL took it back as a whole, so it may simply be done again. */
+/** A deadlock or a serialization failure: PostgreSQL rolled the transaction back, so it can be repeated. */
 export const mayRepeat = (error: unknown): boolean => {
   const code = (error as DatabaseError | null)?.code
   return code === '40P01' || code === '40001'

@@ -1,4 +1,4 @@
-/** What `doctor` wants to know about a PostgreSQL: settings, rights, open transactions, dead rows. Decides nothing. */
+/** Collects facts for `doctor`: settings, privileges, open transactions, dead rows. Decides nothing. */
 import type { Fact } from '../../core/diagnosis.ts'
 import type { Executor } from './connection.ts'
 import { SCHEMA_VERSION, schemaVersion } from './schema.ts'
@@ -13,7 +13,7 @@ const MISSING_RIGHTS = `
   select r.right || ' on ' || t.name from unnest(array['task', 'key', 'document']) t(name), unnest(array['select', 'insert', 'update', 'delete']) r("right")
   where not has_table_privilege($1 || '.' || t.name, r.right)`
 
-/** The oldest of three kinds that hold back the sweeping of dead rows. Of other roles' sessions only that they exist is told. */
+/** The oldest of the three kinds of transactions that hold back vacuum. For sessions of other roles, PostgreSQL shows only that they exist. */
 const TRANSACTIONS = `
   select who, age, state from (
     select coalesce(usename, '?') || ' (pid ' || pid || coalesce(', ' || nullif(application_name, ''), '') || ')' as who,
@@ -71,7 +71,7 @@ export const examine = async (executor: Executor, schema: string): Promise<Fact[
     {
       check: 'durability',
       setting: 'synchronous_commit',
-      // local and the remote kinds keep what was accepted as well, here or elsewhere.
+      // 'local' and the remote settings are durable too.
       value: commit === 'off' ? 'off' : 'on',
       wanted: 'on',
       how: `alter role ${user} set synchronous_commit = on;`,

@@ -1,12 +1,12 @@
-/** Is this still the store that we connected to? Asked of every new connection, and now and then of the old ones. */
+/** Checks that this is still the store that we connected to: on every new connection, and periodically on existing ones. */
 import { HoldfastError } from '../../core/errors.ts'
 import { replacedBy, type StoreState } from '../../core/restore.ts'
 import type { Executor, Guard } from './connection.ts'
 import { growEpoch, readState, schemaVersion } from './schema.ts'
 
-/** How often the identity is checked: a schema may be dropped and created again under an open connection. The epoch grows as often. */
+/** How often the identity is checked, because a schema may be dropped and created again under an open connection. The epoch grows as often. */
 const EVERY = 5_000
-/** Not the right to write it, or a server that takes no writes: others let it grow. */
+/** No privilege to write it, or a read-only server: other processes advance the epoch. */
 const MAY_NOT_WRITE: ReadonlySet<unknown> = new Set(['42501', '25006', 'STORE_READ_ONLY'])
 
 export class IdentityGuard implements Guard {
@@ -18,7 +18,7 @@ export class IdentityGuard implements Guard {
     this.#schema = schema
   }
 
-  /** From now on it must be this one. */
+  /** Remembers the identity that must hold from now on. */
   async expect(executor: Executor): Promise<void> {
     this.#state = await readState(executor, this.#schema)
     await this.#grow(executor)
@@ -32,7 +32,7 @@ export class IdentityGuard implements Guard {
   async check(executor: Executor): Promise<void> {
     if (this.#state === null) return
     const isTime = this.isDue
-    // At once, so that calls beside this one do not all ask.
+    // Set before the query, so that concurrent calls do not all check.
     this.#checkedAt = performance.now()
     const isThere = (await schemaVersion(executor, this.#schema)) > 0
     const found = isThere ? await readState(executor, this.#schema) : { identity: null, epoch: 0 }
@@ -46,7 +46,7 @@ export class IdentityGuard implements Guard {
     throw new HoldfastError('STORE_IDENTITY_CHANGED', `the database ${why}`)
   }
 
-  /** One small write every five seconds of use: an older state of the store then has an older epoch. */
+  /** One small write every five seconds of use, so that a restored older state has an older epoch. */
   async #grow(executor: Executor): Promise<void> {
     try {
       this.#see(await growEpoch(executor, this.#schema))

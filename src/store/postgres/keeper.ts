@@ -1,4 +1,4 @@
-/** What the keeper's thread is told, so that it opens a connection like ours. */
+/** The settings with which the keeper's thread opens a connection like ours. */
 import type { ClientConfig } from 'pg'
 import type { Manners } from './connection.ts'
 
@@ -6,6 +6,6 @@ export interface KeeperPlace {
   readonly config: ClientConfig
   readonly schema: string
   readonly manners: Manners
-  /** Where to ask for a password; null: the config has it. */
+  /** The channel for password requests; null if the config has the password. */
   readonly passwords: string | null
 }

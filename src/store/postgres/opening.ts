@@ -1,4 +1,4 @@
-/** What happens before a store is used: where to connect, whether its promises can be kept there, and its tables. */
+/** Opens a store: finds the address, checks the server's settings, and prepares the schema. */
 import { randomUUID } from 'node:crypto'
 import type { ClientConfig, Pool } from 'pg'
 import { parseDuration } from '../../core/durations.ts'
@@ -11,17 +11,17 @@ import { migrate, readMeta, SCHEMA_VERSION, schemaVersion } from './schema.ts'
 import type { PostgresOptions } from './store.ts'
 
 export interface Place {
-  /** How to open one more connection there. */
+  /** The settings for one more connection. */
   readonly config: ClientConfig
-  /** The same for another thread: without `password`. */
+  /** The same settings for another thread, without `password`. */
   readonly portable: ClientConfig
-  /** Where it is a function: it stays here, and the thread asks. */
+  /** The password if it is a function: it stays on this thread, and the keeper's thread asks for it. */
   readonly password: Password | null
-  /** Without secrets. */
+  /** The address without secrets. */
   readonly address: string
 }
 
-/** A pool of the caller's says where; else the address. */
+/** Taken from the caller's pool, if there is one; otherwise from the address. */
 export const placeOf = (url: string | null, pool: Pool | undefined): Place => {
   if (pool !== undefined) return placeOfPool(pool)
   if (url === null) throw new HoldfastError('INVALID_OPTION', 'postgres needs an address or a pool', { field: 'url' })
@@ -30,10 +30,10 @@ export const placeOf = (url: string | null, pool: Pool | undefined): Place => {
   return { config, portable: config, password: null, address: withoutSecrets(url) }
 }
 
-/** `?schema=jobs` at the end of an address; not a setting that the driver knows. */
+/** `?schema=jobs` in an address. The driver does not know this setting. */
 const SCHEMA_IN_URL = /([?&])schema=([^&]*)&?/
 
-/** All other settings are the driver's, and which it knows only it can say; but what is nearly ours was meant for us. */
+/** Refuses settings that are near-misses of ours. All others are passed to the driver, which alone knows what it accepts. */
 const refuseTypingErrors = (url: string): void => {
   const meant = [...settingsIn(url)].filter((name) => nearest(name, [SCHEMA]) !== null)
   refuseUnknownSettings(withoutSecrets(url), meant, [SCHEMA])
@@ -41,14 +41,14 @@ const refuseTypingErrors = (url: string): void => {
 
 const SCHEMA = 'schema'
 
-/** By option, else as the address says. Quoted, as it stands in statements. */
+/** The option, or the address. Quoted for use in statements. */
 export const schemaOf = (url: string | null, schema: string | undefined): string =>
   checkSchema(schema ?? SCHEMA_IN_URL.exec(url ?? '')?.[2] ?? 'holdfast')
 
 const placeOfPool = ({ options }: Pool): Place => {
   const { connectionString, host, port, user, password, database, ssl, stream } = options
   const config = Object.fromEntries(
-    // The password is not enumerable there, so that it is not logged.
+    // pg makes the password non-enumerable, so that it is not logged.
     Object.entries({ connectionString, host, port, user, password, database, ssl, stream }).filter(
       ([, value]) => value !== undefined,
     ),
@@ -91,7 +91,7 @@ const checkSchema = (schema: string): string => {
   )
 }
 
-/** What a connection of ours sets right by itself must be right already where the session is not ours to change. */
+/** Checks settings that Holdfast sets on its own connections but must not change on the caller's. */
 export const checkSettings = async (connections: Connections, { onWarning }: PostgresOptions): Promise<void> => {
   const [row] = await connections.query(
     `select current_setting('synchronous_commit'), current_setting('fsync'), current_setting('default_transaction_isolation')`,
@@ -109,7 +109,7 @@ export const checkSettings = async (connections: Connections, { onWarning }: Pos
     onWarning?.(`these connections default to ${isolation}: claims will have to be repeated often`)
 }
 
-/** The identity of the store, once its schema is the one that this release knows. */
+/** Brings the schema to the version of this release, if allowed, and returns the identity of the store. */
 export const prepareSchema = async (
   connections: Connections,
   schema: string,

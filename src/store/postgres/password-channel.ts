@@ -1,6 +1,6 @@
 /**
- * A password that is a function (IAM tokens) stays on the thread that has it: the keeper's thread asks for one each time
- * that it connects. Only a new connection needs the event loop; renewals on an open one do not.
+ * A password that is a function (IAM tokens) cannot be sent to another thread, so the keeper's thread asks for a password each
+ * time it connects. Only a new connection needs the event loop; renewals on an open one do not.
  */
 import { randomUUID } from 'node:crypto'
 import { BroadcastChannel } from 'node:worker_threads'
@@ -17,7 +17,7 @@ interface Answer {
 }
 
 export interface PasswordServer {
-  /** Known only to the thread. */
+  /** A name that only the thread knows. */
   readonly channel: string
   close(): void
 }
@@ -28,7 +28,7 @@ export const servePasswords = (password: Password): PasswordServer => {
   channel.onmessage = (message: unknown) => {
     const { ask } = (message as { readonly data: Asking }).data
     if (ask === undefined) return
-    // No answer: the thread's own deadline tells, and it asks again.
+    // On failure there is no answer: the thread times out and asks again.
     Promise.resolve()
       .then(password)
       .then((answer) => channel.postMessage({ to: ask, password: answer } satisfies Answer))

@@ -8,13 +8,13 @@ import { changes } from './migrations/2-changes.ts'
 import { claim } from './migrations/3-claim.ts'
 import { leaseTtl } from './migrations/4-lease-ttl.ts'
 
-/** Neither running nor as it was completed: those are found by indexes of their own. */
+/** Neither running nor unchanged since completion: those have other indexes. */
 export const AT_REST = `status <> 'running' and (status <> 'completed' or updated_at <> completed_at)`
 
-/** Queries must repeat these very words for the planner to see that the index fits. */
+/** Queries must repeat this text exactly, or the planner does not use the index. */
 export const MOVED = `revision > 1 and ${AT_REST}`
 
-/** Frozen: test/store/sql/migrations.test.ts has the hash of each. A change of the schema is a new file at the end. */
+/** Frozen: test/store/sql/migrations.test.ts has the hash of each. To change the schema, add a file at the end. */
 export const MIGRATIONS: readonly ((schema: string) => string)[] = [tables, changes, claim, leaseTtl]
 
 export const SCHEMA_VERSION = MIGRATIONS.length
@@ -22,8 +22,8 @@ export const SCHEMA_VERSION = MIGRATIONS.length
 const nameOf = (schema: string): string => schema.slice(1, -1)
 
 /**
- * Asked of the catalogue itself: to_regclass answers from a cache, which waiting for an advisory lock does not renew.
- * The version found; 0 when there are no Holdfast tables in this schema. Throws SCHEMA_NEWER.
+ * Returns the version of the schema; 0 if it has no Holdfast tables. Throws SCHEMA_NEWER. It reads the catalogue itself, because
+ * to_regclass uses a cache that is not refreshed by waiting for an advisory lock.
  */
 export const schemaVersion = async (executor: Executor, schema: string): Promise<number> => {
   const [table] = await executor.query(
@@ -43,8 +43,8 @@ export const schemaVersion = async (executor: Executor, schema: string): Promise
 }
 
 /**
- * Ten processes may try at once: the lock lets one through, the others find it done. `executor` is one connection. The
- * version that it found.
+ * Several processes may try at once: the lock lets one through, and the others find it done. `executor` must be one connection.
+ * Returns the version that it found.
  */
 export const migrate = async (executor: Executor, schema: string, identity: string): Promise<number> => {
   await executor.query('begin isolation level read committed', [])
@@ -52,9 +52,9 @@ export const migrate = async (executor: Executor, schema: string, identity: stri
     await executor.query(`select pg_advisory_xact_lock(hashtext('holdfast'), hashtext($1))`, [schema])
     const found = await schemaVersion(executor, schema)
     if (found < SCHEMA_VERSION) {
-      // A statement that waits behind a long transaction blocks every statement that comes after it.
+      // A statement that waits for a lock behind a long transaction blocks every statement after it.
       await executor.query(`set local lock_timeout = '5s'`, [])
-      // Not `if not exists`, which asks for the right to make schemas even when there is nothing to make.
+      // Not `if not exists`, which needs the privilege to create schemas even if the schema exists.
       const [exists] = await executor.query('select 1 from pg_catalog.pg_namespace where nspname = $1', [
         nameOf(schema),
       ])
@@ -90,7 +90,7 @@ export const growEpoch = async (executor: Executor, schema: string): Promise<num
   return Number(row![0])
 }
 
-/** A new identity, so that processes that still have the old one stop; and fences that no earlier lease had. */
+/** Writes a new identity, so that processes with the old one stop, and raises the fences above those of any earlier lease. */
 export const acceptRestore = async (executor: Executor, schema: string): Promise<number> => {
   await writeMeta(executor, schema, 'identity', randomUUID())
   const rows = await executor.query(

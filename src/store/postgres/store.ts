@@ -51,28 +51,28 @@ import { type Into, insertAll, insertKeyless } from './write/insert.ts'
 import { renewLeases } from './write/renew.ts'
 
 export interface PostgresOptions {
-  /** The schema with Holdfast's tables. Default: what `?schema=` in the address says, else 'holdfast'. */
+  /** The schema with Holdfast's tables. Default: `?schema=` of the address, or 'holdfast'. */
   readonly schema?: string
-  /** Make the schema when there is none. Default false. */
+  /** Create the schema if it does not exist. Default false. */
   readonly create?: boolean
-  /** Bring an older schema up to date on connecting. Default true; false for applications without the right to. */
+  /** Migrate an older schema on connect. Default true; use false for applications without the privilege. */
   readonly migrate?: boolean
   /** LISTEN for wake-ups. Default true; false behind PgBouncer in transaction mode. */
   readonly listen?: boolean
   /** Use named prepared statements. Default true; false behind PgBouncer in transaction mode. */
   readonly prepare?: boolean
-  /** Connections of the pool. Default 6. */
+  /** The size of the pool. Default 6. */
   readonly max?: number
-  /** After this long without an answer a statement is given up. Default 15 s; connecting has at most 5 s. */
+  /** How long to wait for the reply to a statement. Default 15 s. Connecting takes at most 5 s. */
   readonly queryTimeout?: Duration
-  /** Your own pool, used instead of one of Holdfast's. It is not closed with the client. */
+  /** Your own pool, used instead of Holdfast's. It is not closed with the client. */
   readonly pool?: Pool
   readonly onCreated?: () => void
-  /** Told when the server's settings endanger what is promised. */
+  /** Called if the server's settings put durability at risk. */
   readonly onWarning?: (message: string) => void
 }
 
-/** For `connect`, which refuses any other. */
+/** `connect` refuses any other option. */
 export const POSTGRES_OPTIONS: ReadonlySet<string> = new Set<keyof PostgresOptions>([
   'schema',
   'migrate',
@@ -128,7 +128,7 @@ class PostgresStore implements Store {
   readonly claimsAtOnce = 2
   readonly documents: Documents
   readonly detachedKeys: DetachedKeys
-  /** Only where the thread can open a connection like ours. */
+  /** Present only if the thread can open a connection like ours. */
   readonly keeper?: (options: KeeperOptions) => Keeper
   readonly #connections: Connections
   readonly #schema: string
@@ -197,7 +197,7 @@ class PostgresStore implements Store {
     }
   }
 
-  /** The notice is part of the caller's transaction, so it comes when that commits. */
+  /** The notification is part of the caller's transaction, so it is sent when that commits. */
   async #insertInTransaction(
     tx: unknown,
     insertions: readonly Insertion[],
@@ -238,7 +238,7 @@ class PostgresStore implements Store {
     return removed
   }
 
-  /** Keys that outlived their task and then their own time. */
+  /** Removes expired keys whose task is gone. */
   async #sweepKeys(): Promise<void> {
     if (performance.now() - this.#sweptAt < SWEEP_EVERY) return
     this.#sweptAt = performance.now()
@@ -277,7 +277,7 @@ class PostgresStore implements Store {
     return examine(this.#executor(), this.#schema)
   }
 
-  /** The last call of this store: its own identity has changed too. */
+  /** The last call on this store object, because the identity that it expects has changed. */
   acceptRestore(): Promise<number> {
     return this.#connections.transaction((executor) => acceptRestore(executor, this.#schema))
   }
@@ -305,5 +305,5 @@ class PostgresStore implements Store {
   }
 }
 
-/** Not only later: what was released may stand before all others. */
+/** True if the task is ready at once. A released task may even be first in its queue. */
 const isReady = ({ set, entry }: Change): boolean => set.availableAt === undefined || set.availableAt <= entry.at

@@ -1,4 +1,4 @@
-/** The keeper's thread: one connection, opened when the first lease is held, opened again when it breaks. */
+/** The keeper's thread. It has one connection, opened with the first lease and reopened when it breaks. */
 import type { Client } from 'pg'
 import { keeperTold, keepOnThread } from '../threads/threaded-keeper.ts'
 import { readClock } from './claim/claimer.ts'
@@ -20,17 +20,17 @@ import { leasedBy, renewLeases } from './write/renew.ts'
 
 const { place, every } = keeperTold<KeeperPlace>()
 const { config, schema, manners: usual, passwords } = place
-/** A round that is not over when the next one is due has failed: better a new connection than a lost lease. */
+/** A round that has not ended when the next one is due has failed: a new connection is better than a lost lease. */
 const deadline = Math.max(500, Math.min(every, usual.deadlines.query))
 const manners: Manners = { ...usual, deadlines: { connect: deadline, query: deadline } }
 let connected: Promise<Client> | null = null
-// Loading it takes longer than connecting.
+// Loaded early, because loading takes longer than connecting.
 loadDriver().catch(() => {})
 
-/** The connection, a new one if there is none. */
+/** Returns the connection, or opens one. */
 const connect = (): Promise<Client> => {
   if (connected !== null) return connected
-  // Only itself: by the time that it ends, there may be another.
+  // Forget only this connection: when it ends, there may be a newer one.
   const forget = (): void => {
     if (connected === mine) connected = null
   }
@@ -60,7 +60,7 @@ const queryNow = async (text: string, values: readonly Value[]): Promise<PgRow[]
   try {
     return await executorOf(await mine, manners).query(text, values)
   } catch (error) {
-    // A connection that failed once is not asked again.
+    // A connection that failed once is not used again.
     if (connected === mine) connected = null
     mine.then((client) => client.end()).catch(() => {})
     throw error
@@ -69,7 +69,7 @@ const queryNow = async (text: string, values: readonly Value[]): Promise<PgRow[]
 
 let last: Promise<unknown> = Promise.resolve()
 
-/** One after the other: a connection takes one statement at a time, and the driver warns about a second one. */
+/** Runs statements one after another: a connection takes one at a time, and the driver warns about a second. */
 const executor: Pick<Executor, 'query'> = {
   query: (text, values) => {
     const mine = last.then(() => queryNow(text, values))

@@ -1,31 +1,31 @@
-/** The caller's own transaction: recognised, or refused before anything is written into it. */
+/** Joins the caller's transaction, or refuses it before anything is written. */
 
 import { HoldfastError } from '../../core/errors.ts'
 import type { Executor, PgRow, Value } from './connection.ts'
 import { readMeta } from './schema.ts'
 import { INSTANT_COLUMNS } from './write/arrays.ts'
 
-/** The least that a transaction of the caller's must be able to do: a pg client does, and so does a wrapper of any other. */
+/** The minimal interface of a caller's transaction. A pg client has it, and other clients can be wrapped. */
 interface QueryFunction {
   query(text: string, values: unknown[]): Promise<{ readonly rows: readonly object[] }>
 }
 
 const refused = (why: string): HoldfastError => new HoldfastError('INVALID_OPTION', `tx ${why}`, { field: 'tx' })
 
-/** Each connection is asked once: it leads to one database as long as it lives. */
+/** The identity behind each connection, read once: a connection never changes its database. */
 const known = new WeakMap<object, string>()
 
-/** Runs our statements in the transaction that `tx` has open. */
+/** Runs our statements in the open transaction of `tx`. */
 export const joinTransaction = async (tx: unknown, schema: string, identity: string): Promise<Executor> => {
   if (!hasQuery(tx))
     throw refused('must be a pg client in a transaction, or have a query(text, values) function that returns { rows }')
-  // A pool would run each statement on another connection, each a transaction by itself.
+  // A pool would run each statement on another connection, as separate transactions.
   if ('idleCount' in tx) throw refused('is a pool: take a client from it, and begin a transaction on that')
   if ('getTransactionStatus' in tx && (tx as { getTransactionStatus(): string | null }).getTransactionStatus() === 'I')
     throw refused('has no transaction open: begin one first')
   const executor = callersExecutor(tx)
   if (known.get(tx) !== identity) {
-    // Asked for by name first: a statement that fails would end the caller's transaction.
+    // Check that the table exists first: a failing statement would abort the caller's transaction.
     const [table] = await executor.query('select to_regclass($1)::text', [`${schema}.meta`])
     const found = table?.[0] == null ? null : await readMeta(executor, schema, 'identity')
     if (found !== identity) throw refused("is a transaction on another database than this client's store")
@@ -45,7 +45,7 @@ const callersExecutor = (tx: QueryFunction): Executor => ({
   script: () => Promise.reject(new HoldfastError('INTERNAL', "no scripts in the caller's transaction")),
 })
 
-/** Drivers give rows as objects or arrays, and a bigint as text, as a BigInt or as a number. */
+/** Drivers return rows as objects or arrays, and a bigint as text, BigInt or number. */
 const asRow = (row: object): PgRow =>
   Array.isArray(row)
     ? row.map((value) => (typeof value === 'bigint' ? Number(value) : value))
@@ -56,10 +56,10 @@ const asCell = (name: string, value: unknown): PgRow[number] =>
     ? Number(value)
     : (value as Value as PgRow[number])
 
-/** Some builders rename columns to camel case. */
+/** Some query builders rename columns to camel case. */
 const plain = (name: string): string => name.replaceAll('_', '').toLowerCase()
 
-/** Without the underscores, and also as columns of a task beside its key. */
+/** Names without underscores, including the columns of a task that is returned with its key. */
 const INSTANTS: ReadonlySet<string> = new Set(
   [...INSTANT_COLUMNS, 'now'].flatMap((name) => [plain(name), plain(`of_task_${name}`)]),
 )

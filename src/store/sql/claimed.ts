@@ -1,8 +1,8 @@
-/** A task that was leased just now, from the few columns that differ from task to task. */
+/** Builds a newly leased task from the few columns that differ from task to task. */
 import type { TaskError, TaskRecord } from '../../core/task.ts'
 import { type Cell, decodeOptions, readJson } from './rows.ts'
 
-/** Before them travels the lease token, or a number that is unique in the claim: with the op it makes the token. */
+/** Preceded in each row by the lease token, or by a number that is unique in the claim and forms the token with the op. */
 export const CLAIMED_NUMBERS = [
   'priority',
   'available_at',
@@ -68,8 +68,8 @@ export const decodeClaimed = (row: ClaimedRow, { queue, workerId, op, leaseTtl, 
     tags: options.tags,
     revision: row[5] as number,
     history: [],
-    // On SQLite the row's own key: the commit that ends this claim finds it without the index on id. On PostgreSQL the
-    // token: an entry whose op it is need not bring it along.
+    // On SQLite the row's key, by which the commit finds the row without the index on id. On PostgreSQL the token, so that
+    // an entry with this op need not send it again.
     mark: row[0],
   }
 }

@@ -1,4 +1,4 @@
-/** A query as a condition in SQL, the same for all stores that speak it. */
+/** Translates a query to an SQL condition, the same for all SQL stores. */
 import type { Instant } from '../../core/task.ts'
 import type { ViewFilter } from '../../core/views.ts'
 import type { Query } from '../store.ts'
@@ -14,23 +14,23 @@ const viewCondition = ({ status, available, retried }: ViewFilter, now: Instant)
   values: available === undefined ? [] : [now],
 })
 
-/** The least id that Holdfast makes at this instant. */
+/** The lowest id that Holdfast makes at this instant. */
 export const firstIdAt = (at: Instant): string => {
   const hex = Math.max(0, at).toString(16).padStart(12, '0')
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`
 }
 
-/** Asked about a longer time, it is better to walk all tasks once than to gather and sort what has changed for each page. */
+/** For a longer time span it is cheaper to walk all tasks once than to collect and sort the changes for each page. */
 export const LATELY = 600_000
 
 export interface Tagged {
-  /** Asks for a tag's name and value. */
+  /** A condition on a tag's name and value. */
   readonly exact: string
-  /** Asks whether the options have this text anywhere, which is much cheaper than to read them as JSON. */
+  /** A condition that the options contain this text anywhere, which is much cheaper than parsing JSON. */
   readonly has: string
 }
 
-/** Values that stand in JSON as they are, however it was written. */
+/** Values that any JSON encoder writes unescaped. */
 const PLAIN = /^[\w .:@-]+$/
 
 const tagCondition = ({ name, value }: NonNullable<Query['tag']>, { exact, has }: Tagged): Condition =>
@@ -38,7 +38,7 @@ const tagCondition = ({ name, value }: NonNullable<Query['tag']>, { exact, has }
     ? { sql: `${has} and ${exact}`, values: [value, name, value] }
     : { sql: exact, values: [name, value] }
 
-/** With `?` for each value, in order. `tagged` is the store's own way to ask for a tag. */
+/** Has a `?` for each value, in order. `tagged` is the store's condition for a tag. */
 export const conditionOf = (query: Query, now: Instant, tagged: Tagged): Condition => {
   const views = query.views?.map((view) => viewCondition(view, now))
   const parts: readonly (Condition | false)[] = [

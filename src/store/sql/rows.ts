@@ -1,4 +1,4 @@
-/** Task ↔ row: the only place that knows which column holds which field, for all stores that speak SQL. */
+/** Converts tasks to rows and back. The only place that knows which column holds which field, for all SQL stores. */
 import { STORED_DEFAULTS } from '../../core/stored-defaults.ts'
 import type {
   ChangeSet,
@@ -76,29 +76,29 @@ const encodeHistory = (history: readonly HistoryEntry[]): string =>
 
 let lastFirst: { readonly entry: HistoryEntry; readonly text: string } | null = null
 
-/** Tasks that are submitted together have the same first entry, which is written once for all of them. */
+/** Tasks that are submitted together have the same first entry, which is encoded once. */
 const encodeFirst = (entry: HistoryEntry): string => {
   if (lastFirst === null || !isSameEntry(lastFirst.entry, entry)) lastFirst = { entry, text: JSON.stringify(entry) }
   return lastFirst.text
 }
 
-/** But for what `except` names. */
+/** Compares all fields but `except`. */
 export const isSameEntry = (a: HistoryEntry, b: HistoryEntry, except?: keyof HistoryEntry): boolean => {
   for (const name in a) if (name !== except && a[name as 'at'] !== b[name as 'at']) return false
   for (const name in b) if (!(name in a)) return false
   return true
 }
 
-/** Texts that JSON writes as they are: a token that is one can stand in an entry without being escaped. */
+/** Texts that JSON writes unescaped: such a token can be put into an entry as it is. */
 const PLAIN = /^[\w.,:/()-]*$/
 
 export const isPlain = (text: string): boolean => PLAIN.test(text)
 
-/** An entry up to its op, which the row has as the token of its lease: the endings of one turn are then the same text. */
+/** An entry up to its op, which is the row's lease token. Without it, the endings of one turn are the same text. */
 export const entryBeforeOp = ({ op: _, ...facts }: HistoryEntry): string =>
   `,${JSON.stringify(facts).slice(0, -1)},"op":"`
 
-/** A damaged row must not hide all others: a value that cannot be read counts as missing. */
+/** A value that cannot be parsed counts as missing, so that a damaged row does not hide all others. */
 export const readJson = <T>(text: Cell, fallback: T): T => {
   if (text === null) return fallback
   try {
@@ -111,18 +111,18 @@ export const readJson = <T>(text: Cell, fallback: T): T => {
 const decodeHistory = (text: Cell): readonly HistoryEntry[] =>
   text === null ? [] : keptHistory(readJson<HistoryEntry[]>(`[${text}]`, []))
 
-/** The stored text of a history that has grown long, cut to what is kept. */
+/** Cuts the stored text of a long history to the kept length. */
 export const trimHistory = (text: string): string => encodeHistory(decodeHistory(text)) || text
 
 const jsonOrNull = (value: object | null): string | null => (value === null ? null : JSON.stringify(value))
 
 // ── inserting ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A task as submit makes it: every other column has its default. */
+/** The columns of a new task. All others have their default. */
 export const FRESH_COLUMNS =
   'id, queue, type, priority, available_at, expires_at, created_at, updated_at, idempotency_key, options, input, history'
 
-/** Compared with care: a task from elsewhere may come with revision 1 and a past. */
+/** Checks every field, because a task from another store may have revision 1 and yet a past. */
 export const isFresh = (task: TaskRecord): boolean =>
   task.status === 'pending' &&
   task.revision === 1 &&
@@ -157,7 +157,7 @@ export const encodeFresh = (task: TaskRecord): Row => [
   encodeHistory(task.history),
 ]
 
-/** All columns but the history, in the order in which rows travel. */
+/** All columns but the history, in the order of rows. */
 export const COLUMNS =
   'id, queue, type, priority, available_at, expires_at, created_at, updated_at, idempotency_key, options, input, ' +
   'status, revision, attempts, retry_count, reschedule_count, replay_count, ' +
@@ -227,7 +227,7 @@ export const decodeWhole = (row: Row): TaskRecord => ({
           workerId: row[18] as string,
           claimedAt: row[19] as number,
           expiresAt: row[20] as number,
-          // Claimed by a release that did not record it.
+          // Claimed by a release that did not store it.
           ttl: (row[31] as number | null) ?? (row[20] as number) - (row[19] as number),
         },
   cancelRequestedAt: row[21] as number | null,
@@ -269,13 +269,13 @@ const COLUMN: Readonly<Partial<Record<Field, string>>> = {
   startedAt: 'started_at',
   completedAt: 'completed_at',
   archivedFrom: 'archived_from',
-  // These stand in the column `options`: see assignmentsOf. The names are those of their bound values.
+  // Stored in the column `options`: see assignmentsOf. The names are those of their bound values.
   tags: 'option_tags',
   outputError: 'option_output_error',
   encoding: 'option_encoding',
 }
 
-/** Bound last, because one assignment to `options` takes them all. */
+/** Bound last, because a single assignment to `options` uses them all. */
 const OPTION_FIELDS = ['tags', 'outputError', 'encoding'] as const
 
 const isOption = (field: string): boolean => (OPTION_FIELDS as readonly string[]).includes(field)
@@ -293,7 +293,7 @@ export const changedColumns = (set: ChangeSet): string[] => {
   return columns
 }
 
-/** The same for the same fields: under it, a statement is made once. */
+/** Equal for equal fields; used as the cache key of a statement. */
 export const shapeOf = (set: ChangeSet): string => {
   let shape = ''
   for (const field in set) shape += field === 'lease' && set.lease === null ? '-lease' : `,${field}`
@@ -301,8 +301,8 @@ export const shapeOf = (set: ChangeSet): string => {
 }
 
 /**
- * What a set of fields assigns, with `bound(column)` for each value that it binds. `withOption` is the store's own way to put
- * a value, bound as JSON, into options.
+ * The assignments of a set of fields, with `bound(column)` for each bound value. `withOption` is the store's way to put a value,
+ * bound as JSON, into options.
  */
 export const assignmentsOf = (
   set: ChangeSet,
@@ -337,7 +337,7 @@ export const pushValues = (row: Row, set: ChangeSet): void => {
 
 const HEAVY = ['input', 'output', 'progress'].map((column) => COLUMNS.split(', ').indexOf(column))
 
-/** Of a row with COLUMNS, as weightOf of the task. */
+/** The weight of a row with COLUMNS, equal to weightOf of its task. */
 export const weightOfRow = (row: Row): number => {
   let weight = 0
   for (const at of HEAVY) weight += (row[at] as string | null)?.length ?? 0

@@ -1,4 +1,4 @@
-/** Which statuses a query is about: both SQL stores have an index of those that few tasks have. */
+/** Which statuses a query asks for. Both SQL stores have an index of the rare ones. */
 import type { Query } from '../store.ts'
 
 /** All but pending, running and completed. */

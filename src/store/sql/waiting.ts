@@ -1,20 +1,20 @@
-/** Queries about waiting tasks, as far as the index that claims walk can answer them: it has queue, type and when they are due. */
+/** Queries about pending tasks that the index for claims can answer: it has queue, type and due time. */
 import type { Query } from '../store.ts'
 import { isOnly } from './statuses.ts'
 
-/** Rows of waiting tasks that one look may read: they lie far apart, unlike the entries of the index. */
+/** The most rows of pending tasks that one query may read: unlike index entries, they are scattered. */
 export const MOST_READ = 10_000
 
 export const isWaiting = (query: Query): boolean => isOnly(query, 'pending')
 
-/** What the index can tell: for what more is asked, the row has to be read. */
+/** The part of a query that the index can answer. For the rest, rows must be read. */
 export const indexedPart = ({ queue, type, views = [] }: Query): Query => ({
   ...(queue === undefined ? null : { queue }),
   ...(type === undefined ? null : { type }),
   views: views.map(({ retried: _, ...view }) => view),
 })
 
-/** Whether the index has all that is asked for. */
+/** Whether the index can answer the whole query. */
 export const isIndexed = ({ queue: _, type: __, views = [], ...others }: Query): boolean =>
   Object.values(others).every((value) => value === undefined) && views.every(({ retried }) => !retried)
 

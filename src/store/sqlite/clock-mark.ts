@@ -1,11 +1,11 @@
-/** The latest time that was used on a file and by whom, and the trace that a clock far ahead has left. */
+/** The latest time that any process used on a file, and the mark that a clock far ahead has left there. */
 import type { DatabaseSync } from 'node:sqlite'
 import { isCredible } from '../../core/host-clock.ts'
 import { readMeta, writeMeta } from './schema.ts'
 
 export interface ClockMark {
   readonly at: number
-  /** host/pid; null: an older release wrote it. */
+  /** host/pid; null if an older release wrote it. */
   readonly by: string | null
 }
 
@@ -14,7 +14,7 @@ export const readHighWater = (db: DatabaseSync): ClockMark => ({
   by: readMeta(db, 'high_water_by'),
 })
 
-/** Of a clock that was further ahead of `now` than is believed: what stands in the file, or was found there before. */
+/** The mark of a clock that was implausibly far ahead of `now`: the one in the file, or one that was found there before. */
 export const readAhead = (db: DatabaseSync, now: number): ClockMark | null => {
   const mark = readHighWater(db)
   if (!isCredible(mark.at, now)) return mark
@@ -22,7 +22,7 @@ export const readAhead = (db: DatabaseSync, now: number): ClockMark | null => {
   return noted === null ? null : (JSON.parse(noted) as ClockMark)
 }
 
-/** A mark that is not believed gives way, and is kept for `doctor`. */
+/** Overwrites an implausible mark, and keeps it for `doctor`. */
 export const writeHighWater = (db: DatabaseSync, now: number, by: string): void => {
   const mark = readHighWater(db)
   if (!isCredible(mark.at, now)) writeMeta(db, 'clock_ahead', JSON.stringify(mark))

@@ -1,6 +1,6 @@
 /**
- * The host's time for one SQLite file: does not go back while open, nor behind what an earlier process wrote, by less than ten
- * minutes. A step of more is believed: the time before it was wrong (decision 20).
+ * The host's time for one SQLite file. It does not follow a step back of less than ten minutes, neither while the file is open nor
+ * behind what an earlier process wrote. It follows a larger step, because then the time before it was wrong (decision 20).
  */
 import { hrtime } from 'node:process'
 import { isCredible } from '../../core/host-clock.ts'
@@ -13,7 +13,7 @@ export class HostClock {
   #wall = 0
   #mono = 0
 
-  /** `highWater`: the latest instant known to have been used on this file. */
+  /** `highWater` is the latest instant known to have been used on this file. */
   constructor(highWater: number, host: () => number = Date.now) {
     this.#host = host
     this.#anchor(storeTime(highWater, host()))
@@ -21,7 +21,7 @@ export class HostClock {
 
   now(): number {
     const wall = this.#host()
-    // After a step back the monotonic clock carries on from the last reading, so that leases still lapse.
+    // After a step back, time continues from the last reading by the monotonic clock, so that leases still lapse.
     const carried = Math.floor(this.#wall + (mono() - this.#mono))
     if (wall < this.#wall && isCredible(carried, wall)) return carried
     this.#anchor(wall)
@@ -34,6 +34,6 @@ export class HostClock {
   }
 }
 
-/** Never behind what was already used on this file, unless that was shown by a wrong clock. */
+/** Never behind an instant that was used on this file, unless that came from a wrong clock. */
 export const storeTime = (highWater: number, host: number): number =>
   isCredible(highWater, host) ? Math.max(host, highWater) : host

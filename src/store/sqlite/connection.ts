@@ -1,4 +1,4 @@
-/** Opens the file as it must be opened: 0600, WAL, synchronous=FULL, short busy timeout. Prepared statements per connection. */
+/** Opens the file with mode 0600, WAL, synchronous=FULL and a short busy timeout. Prepares statements once per connection. */
 import { accessSync, closeSync, constants, existsSync, openSync, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
@@ -13,7 +13,7 @@ export interface Opened {
   readonly created: boolean
 }
 
-/** SQLite's own wait starves other processes and blocks for seconds; ours is short, with jittered retries above it. */
+/** Short, because SQLite's own wait can block for seconds and starve other processes. Jittered retries happen above it. */
 const BUSY_TIMEOUT = 5
 
 export const openFile = (path: string, options: { create: boolean; identity: string }): Opened => {
@@ -25,12 +25,12 @@ export const openFile = (path: string, options: { create: boolean; identity: str
     refuseNetworkFiles(path)
     db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT })
     const created = retryWhileBusy(() => {
-      // The first statement of a connection reads the file, whatever it asks for: it may find it locked.
+      // The first statement of a connection always reads the file, and may find it locked.
       mustBeSafe(versionOf(db!))
       setPragmas(db!)
       return migrate(db!, options.identity)
     })
-    // So that the file itself says which store it is: with only the log to say so, a lost log would leave what looks like a new file.
+    // Moves the identity into the file itself. If it were only in the log, a lost log would make the file look new.
     if (created) db.exec('pragma wal_checkpoint(truncate)')
     const identity = readMeta(db, 'identity')
     if (identity === null) throw new HoldfastError('STORE_CORRUPT', `${address}: the store has no identity`)
@@ -41,7 +41,7 @@ export const openFile = (path: string, options: { create: boolean; identity: str
   }
 }
 
-/** Made by hand, before SQLite sees it, so that payloads are never readable by others; -wal and -shm take its mode. */
+/** Created before SQLite opens it, so that other users can never read payloads. -wal and -shm inherit its mode. */
 const makeFile = (path: string, create: boolean): void => {
   if (existsSync(path)) return
   if (!create) throw new HoldfastError('STORE_NOT_FOUND', `sqlite:${path}: there is no such file`)
@@ -49,12 +49,12 @@ const makeFile = (path: string, create: boolean): void => {
   try {
     closeSync(openSync(path, 'wx', 0o600))
   } catch (error) {
-    // Another process made it in between: that is the file we want.
+    // Another process has just created it: use that file.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
 }
 
-/** A folder is not created: an address with a typo would create a store that is not found again. */
+/** The folder is not created: an address with a typo would create a second, empty store. */
 const mustHaveFolder = (path: string): void => {
   const folder = dirname(path)
   if (existsSync(folder)) return
@@ -65,7 +65,7 @@ const mustHaveFolder = (path: string): void => {
   )
 }
 
-/** Asked beforehand, because SQLite says of a missing permission only that it cannot open the file. The folder gets -wal and -shm. */
+/** Checked first, because SQLite reports a missing permission only as "cannot open". The folder must be writable for -wal and -shm. */
 const mustBeWritable = (path: string): void => {
   if (statSync(path).isDirectory())
     throw new HoldfastError('INVALID_OPTION', `sqlite:${path} is a folder: name a file in it`, { field: 'url' })
@@ -73,7 +73,7 @@ const mustBeWritable = (path: string): void => {
   accessSync(dirname(path), constants.W_OK | constants.X_OK)
 }
 
-/** statfs types on which WAL's shared memory does not work between hosts. */
+/** statfs types of network file systems, where WAL's shared memory does not work between hosts. */
 const NETWORK_FILES: ReadonlyMap<number, string> = new Map([
   [0x6969, 'NFS'],
   [0x517b, 'SMB'],
@@ -93,7 +93,7 @@ const refuseNetworkFiles = (path: string): void => {
 
 const setPragmas = (db: DatabaseSync): void => {
   const isNew = pragma(db, 'page_count') === 0
-  // 8 KiB pages: a task of some hundred bytes grows twice in its life, and half as many pages then split.
+  // 8 KiB pages: a task of some hundred bytes grows twice in its life, and larger pages split half as often.
   if (isNew) db.exec('pragma page_size = 8192; pragma auto_vacuum = incremental')
   db.exec(
     'pragma journal_mode = wal; pragma synchronous = full; pragma cache_size = -32000; pragma wal_autocheckpoint = 2000; pragma journal_size_limit = 67108864',
@@ -113,7 +113,7 @@ const pragma = (db: DatabaseSync, name: string): unknown => Object.values(db.pre
 const OPEN_PATIENCE = 10_000
 const idle = new Int32Array(new SharedArrayBuffer(4))
 
-/** Only while opening, on the store's own thread, where nothing else waits. */
+/** Used only while opening, on the store's own thread, where nothing else waits. */
 const retryWhileBusy = <T>(work: () => T): T => {
   const until = Date.now() + OPEN_PATIENCE
   for (;;) {
@@ -126,7 +126,7 @@ const retryWhileBusy = <T>(work: () => T): T => {
   }
 }
 
-/** Which file this is, as the kernel knows it: a deleted or replaced file shows. null: there is none. */
+/** Identifies the file to the kernel, so that a deleted or replaced file is noticed. null if there is no file. */
 export const fileIdentity = (path: string): string | null => {
   const stat = statSync(path, { throwIfNoEntry: false })
   return stat === undefined ? null : `${stat.dev}:${stat.ino}`
@@ -134,7 +134,7 @@ export const fileIdentity = (path: string): string | null => {
 
 const statements = new WeakMap<DatabaseSync, Map<string, StatementSync>>()
 
-/** The statement, prepared once per connection; rows come as arrays. */
+/** Returns the statement, prepared once per connection. Rows are arrays. */
 export const prepared = (db: DatabaseSync, sql: string): StatementSync => {
   let known = statements.get(db)
   if (known === undefined) {

@@ -1,4 +1,4 @@
-/** The file behind the thread: runs calls, and lets calls that wait together share one transaction and its fsync. */
+/** Runs calls on the file. Write calls that wait at the same time share one transaction and its fsync. */
 import { hostname } from 'node:os'
 import type { DatabaseSync } from 'node:sqlite'
 import { HoldfastError } from '../../core/errors.ts'
@@ -34,7 +34,7 @@ export interface Write {
 
 /** How long a call may wait for the file's write lock. */
 const PATIENCE = 10_000
-/** A call that has waited this long for the lock takes no leases. */
+/** A claim that has waited this long for the lock takes no leases. */
 const LATE = 1_000
 const HOUSE_EVERY = 1_000
 const THIS_PROCESS = `${hostname()}/${process.pid}`
@@ -43,7 +43,7 @@ export class Engine {
   readonly #db: DatabaseSync
   readonly #path: string
   readonly #clock: HostClock
-  /** Which files these were when they were opened. */
+  /** The identity of the files when they were opened. */
   readonly #opened: string
   readonly #tally = new Tally()
   readonly #writes: Write[] = []
@@ -51,7 +51,7 @@ export class Engine {
   #keptHouseAt = 0
   #committedAt = Number.NEGATIVE_INFINITY
   #lost: HoldfastError | null = null
-  /** Which store this is, and the latest epoch that this process has seen. */
+  /** The identity of the store, and the latest epoch that this process has seen. */
   #state: StoreState
   #nextEpoch: number | null = null
 
@@ -67,7 +67,7 @@ export class Engine {
 
   write(write: Write): void {
     this.#writes.push(write)
-    // An immediate, so that every call that has arrived by now is in the same transaction.
+    // An immediate, so that all calls that have arrived by now share the transaction.
     this.#flushing ??= setImmediate(() => this.flush())
   }
 
@@ -85,7 +85,7 @@ export class Engine {
     }
   }
 
-  /** A look that finds nothing to lease needs no lock. */
+  /** Answers claims that find nothing to lease without taking the lock. */
   #answerIdleLooks(turn: readonly Write[]): readonly Write[] {
     if (turn.some(({ ask }) => ask.call !== 'claim')) return turn
     return turn.filter(({ ask, done }) => {
@@ -121,7 +121,7 @@ export class Engine {
     for (const [i, { done }] of turn.entries()) done(results[i])
   }
 
-  /** One bad value must not fail its batch. */
+  /** Runs the calls separately, so that one bad value does not fail its batch. */
   #oneByOne(turn: readonly Write[]): void {
     for (const write of turn) {
       try {
@@ -135,7 +135,7 @@ export class Engine {
 
   #rollback(): void {
     this.#tally.clear()
-    // SQLite may have rolled back by itself (a full disk, for one).
+    // SQLite may have rolled back already, for example because the disk is full.
     if (this.#db.isTransaction) this.#db.exec('rollback')
   }
 
@@ -192,7 +192,7 @@ export class Engine {
     }
   }
 
-  /** With the first write of each second: notes the time, so that a clock set back cannot make leases look eternal to the next process. */
+  /** With the first write of each second, stores the time, so that a clock that is set back cannot make leases endless for the next process. */
   #keepHouse(): void {
     const now = this.#clock.now()
     if (Math.abs(now - this.#keptHouseAt) < HOUSE_EVERY) return
@@ -265,7 +265,7 @@ export class Engine {
 
   // ── the file itself ──────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Whether another connection has written since the last time this was asked. */
+  /** Changes when another connection has written. */
   dataVersion(): number {
     return (prepared(this.#db, 'pragma data_version').get() as unknown as [number])[0]
   }
@@ -274,12 +274,12 @@ export class Engine {
     return this.#clock.now()
   }
 
-  /** Monotonic. */
+  /** Monotonic: when this connection last committed. */
   committedAt(): number {
     return this.#committedAt
   }
 
-  /** A file that was deleted or replaced is still open here, and writes to it would be lost. */
+  /** Throws if the file was deleted or replaced: it is still open here, and writes to it would be lost. */
   #mustBeHere(): void {
     if (this.#lost) throw this.#lost
     if (this.#files() === this.#opened) return
@@ -290,7 +290,7 @@ export class Engine {
     throw this.#lost
   }
 
-  /** What was restored into the open file, as `.restore` does, shows in the file alone. Asked under the lock, in each transaction. */
+  /** Detects a restore into the open file, as `.restore` does, from the file's contents. Checked under the lock in each transaction. */
   #mustBeTheSame(): void {
     const found = readState(this.#db)
     const why = replacedBy(this.#state, found)
@@ -302,7 +302,7 @@ export class Engine {
     throw this.#lost
   }
 
-  /** The log counts as much as the file: what is committed stands there first. */
+  /** Includes the log, because commits are written there first. */
   #files(): string {
     return `${fileIdentity(this.#path)} ${fileIdentity(`${this.#path}-wal`)}`
   }

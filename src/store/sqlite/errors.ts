@@ -1,4 +1,4 @@
-/** SQLite's result codes, as Holdfast's. */
+/** Translates SQLite's result codes to Holdfast's. */
 import { type Code, HoldfastError } from '../../core/errors.ts'
 
 interface SqliteError extends Error {
@@ -16,10 +16,10 @@ const PRIMARY: Readonly<Record<number, Code>> = {
   26: 'STORE_CORRUPT',
 }
 
-/** SQLite noticed that the file it has open is no longer the one at its path. */
+/** SQLite noticed that the open file is no longer the one at its path. */
 const READONLY_DBMOVED = 1032
 const IOERR_WRITE = 778
-/** What a damaged header or list of tables looks like when SQLite has no better code for it. */
+/** Messages about a damaged header or schema for which SQLite has no specific code. */
 const DAMAGED = /unsupported file format|no such (table|index): holdfast_/
 
 const isSqliteError = (error: unknown): error is SqliteError =>
@@ -61,7 +61,7 @@ const adviceFor = (code: Code): string =>
 const codeOf = ({ errcode, message }: SqliteError): Code => {
   if (errcode === 1 && DAMAGED.test(message)) return 'STORE_CORRUPT'
   if (errcode === READONLY_DBMOVED) return 'STORE_IDENTITY_CHANGED'
-  // A disk quota or RLIMIT shows as a failed write rather than as FULL.
+  // A disk quota or RLIMIT is reported as a failed write, not as FULL.
   if (errcode === IOERR_WRITE) return 'STORE_FULL'
   return PRIMARY[errcode & 0xff] ?? 'INTERNAL'
 }

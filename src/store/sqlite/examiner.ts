@@ -1,4 +1,4 @@
-/** A thread of its own that reads a whole file on a connection of its own, so that the store's thread goes on renewing leases. */
+/** A separate thread and connection that read the whole file, so that the store's thread can keep renewing leases. */
 import { existsSync, statfsSync, statSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { DatabaseSync } from 'node:sqlite'
@@ -11,9 +11,9 @@ import { isAtLeast, LEAST_VERSION, versionOf } from './version.ts'
 import { LEASES_AHEAD, TASKS_AHEAD } from './write/repair-clock.ts'
 
 const MOST_FAULTS = 5
-/** As set on every connection: see connection.ts. */
+/** The size limit that connection.ts sets. */
 const USUAL_LOG = 67_108_864
-/** A file may be so damaged that the check itself ends in an error. */
+/** A file may be so damaged that the check itself fails. */
 const faultsOf = (db: DatabaseSync): string[] => {
   try {
     const verdicts = db.prepare(`pragma quick_check(${MOST_FAULTS})`).all()
@@ -23,7 +23,7 @@ const faultsOf = (db: DatabaseSync): string[] => {
   }
 }
 
-/** Every process notes the time on the file: a little behind it, this machine's clock was set back. */
+/** Every process stores the time in the file. If this machine's clock is behind it, the clock was set back. */
 const clockFact = (db: DatabaseSync, now: number): Fact => {
   const mark = readAhead(db, now)
   if (mark === null) return { check: 'clock', ahead: Math.min(0, now - readHighWater(db).at), uncertainty: 0 }
@@ -58,7 +58,7 @@ const examine = (path: string): Fact[] => {
         how: 'Let no other program change it: the next connect sets it to wal.',
       },
       { check: 'integrity', by: 'quick_check', faults: faultsOf(db) },
-      // The store is open, so it may read and write: connect has tried.
+      // Always fine: connect has already checked that the file can be read and written.
       { check: 'permissions', who: `user ${userInfo().username}`, missing: [], how: '' },
       { check: 'privacy', path, mode: statSync(path).mode & 0o777 },
       { check: 'disk-space', free: disk.bavail * disk.bsize, used: pages * page },

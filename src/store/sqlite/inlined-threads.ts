@@ -1,5 +1,5 @@
 /**
- * The threads as text, for a program whose bundler has left their files behind. Filled in by scripts/bundle.ts: in a checkout
- * the files are there.
+ * The source of the threads as text, for a program whose bundler has left out their files. scripts/bundle.ts fills it in; a
+ * checkout has the files.
  */
 export const INLINED: Readonly<Record<'thread' | 'examiner', string | null>> = { thread: null, examiner: null }

@@ -1,4 +1,4 @@
-/** A worker's keeper, which runs on the store's thread: this end of it. */
+/** The event loop's side of a keeper that runs on the store's thread. */
 import type { HeldLease, Keeper, KeeperOptions } from '../store.ts'
 import { packLeases } from '../threads/packed-leases.ts'
 import { type Reports, receiveReports } from '../threads/report-channel.ts'
@@ -26,7 +26,7 @@ export class RestartableKeeper implements Keeper {
     return reports
   }
 
-  /** On a new thread: it is told all that is held. */
+  /** Sends all held leases to a new thread. */
   restart(): void {
     this.#reports.close()
     this.#reports = this.#start()

@@ -1,4 +1,4 @@
-/** Batches that are too heavy for the thread's heap go to it in portions. Each task of a batch is written by itself anyway. */
+/** Splits batches that are too large for the thread's heap. Each task of a batch is independent, so this is safe. */
 import { HoldfastError, isContactLost } from '../../core/errors.ts'
 import { cutToWeight } from '../../core/page-weight.ts'
 import type { Change } from '../../core/task.ts'
@@ -14,7 +14,7 @@ export const inPortions = async <Item, Result>(
     try {
       results.push(...(await send(taken)))
     } catch (error) {
-      // What was sent before stands: for the batch as a whole it is unclear.
+      // Earlier portions are written, so the outcome of the whole batch is unclear.
       if (results.length === 0 || isContactLost(error)) throw error
       const why = error instanceof Error ? error.message : String(error)
       throw new HoldfastError('STORE_UNAVAILABLE', `${why} (after ${results.length} of ${items.length})`, {}, error)

@@ -1,4 +1,4 @@
-/** What travels between the store and its thread. */
+/** The messages between the store and its thread. */
 import type { MessagePort } from 'node:worker_threads'
 import type { Code, ErrorDetails } from '../../core/errors.ts'
 import type { KeyRecord } from '../../core/idempotency.ts'
@@ -17,14 +17,14 @@ export interface ThreadData {
   readonly identity: string
 }
 
-/** Calls that write; those that wait together share one transaction. */
+/** Calls that write. Those that wait at the same time share one transaction. */
 export type WriteCall =
   | { readonly call: 'insert'; readonly rows: readonly InsertRow[]; readonly now: Instant | null }
-  /** Fresh tasks without keys: the common case. */
+  /** New tasks without keys: the common case. */
   | { readonly call: 'insert-plain'; readonly tasks: Columns }
   | { readonly call: 'claim'; readonly request: ClaimRequest }
   | { readonly call: 'commit'; readonly changes: ChangeRows }
-  /** The common case: whole or not at all. */
+  /** The common case. All endings are written, or none. */
   | { readonly call: 'commit-endings'; readonly endings: readonly Endings[] }
   | { readonly call: 'renew'; readonly renewals: readonly Renewal[]; readonly now: Instant | null }
   | { readonly call: 'remove'; readonly removals: readonly Removal[] }
@@ -51,7 +51,7 @@ export type ReadCall =
   | { readonly call: 'list-documents'; readonly prefix: string }
   | { readonly call: 'list-detached-keys'; readonly limit: number; readonly after?: string }
 
-/** Not answered. */
+/** A message without a reply. */
 export type Notice =
   | { readonly notice: 'watch'; readonly on: boolean }
   | {
@@ -85,7 +85,7 @@ export type FromThread =
       readonly kind: 'opened'
       readonly identity: string
       readonly created: boolean
-      /** What a clock that is not believed has left in the file. */
+      /** The mark that an implausible clock has left in the file. */
       readonly ahead: ClockMark | null
     }
   | { readonly kind: 'refused'; readonly error: PlainError }

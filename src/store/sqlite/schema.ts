@@ -6,20 +6,20 @@ import { CHANGES } from './migrations/2-changes.ts'
 import { LEASE_TTL } from './migrations/3-lease-ttl.ts'
 
 /**
- * Statuses that few tasks have. Spelt as comparisons: with `in (…)`, every update of any task cost 4 µs more. Queries
- * must repeat these very words for the planner to see that the index fits.
+ * Statuses that few tasks have. Written as comparisons, because with `in (…)` every update of any task cost 4 µs more. Queries
+ * must repeat this text exactly, or the planner does not use the index.
  */
 export const SPARSE = `status <> 'pending' and status <> 'running' and status <> 'completed'`
 
-/** In these very words, too. */
+/** Queries must repeat this text exactly too. */
 export const MOVED = `revision > 1 and status <> 'running'`
 
-/** Frozen: test/store/sql/migrations.test.ts has the hash of each. A change of the schema is a new file at the end. */
+/** Frozen: test/store/sql/migrations.test.ts has the hash of each. To change the schema, add a file at the end. */
 export const MIGRATIONS: readonly string[] = [TABLES, CHANGES, LEASE_TTL]
 
 export const SCHEMA_VERSION = MIGRATIONS.length
 
-/** The version found in the file; 0 when it has no Holdfast tables. Throws SCHEMA_NEWER. */
+/** Returns the version of the file; 0 if it has no Holdfast tables. Throws SCHEMA_NEWER. */
 export const schemaVersion = (db: DatabaseSync): number => {
   const table = db.prepare(`select 1 from sqlite_schema where type = 'table' and name = 'holdfast_meta'`).get()
   if (table === undefined) return 0
@@ -34,7 +34,7 @@ export const schemaVersion = (db: DatabaseSync): number => {
   return found
 }
 
-/** Brings the file up to date. Ten processes may try at once: the lock lets one through, the others find it done. */
+/** Brings the file up to date. Several processes may try at once: the lock lets one through, and the others find it done. */
 export const migrate = (db: DatabaseSync, identity: string): boolean => {
   if (schemaVersion(db) === SCHEMA_VERSION) return false
   db.exec('begin exclusive')
@@ -47,13 +47,13 @@ export const migrate = (db: DatabaseSync, identity: string): boolean => {
     db.exec('commit')
     return found === 0
   } catch (error) {
-    // SQLite may have rolled back by itself (a full disk, for one).
+    // SQLite may have rolled back already, for example because the disk is full.
     if (db.isTransaction) db.exec('rollback')
     throw error
   }
 }
 
-/** A file whose list of tables is damaged looks as if it had none, and must not be taken for a new one. */
+/** A file whose schema is damaged looks empty, and must not be treated as a new one. */
 const mustBeSound = (db: DatabaseSync): void => {
   const verdict = Object.values(db.prepare('pragma quick_check(1)').get() ?? {})[0]
   if (verdict !== 'ok') throw new HoldfastError('STORE_CORRUPT', `the file is damaged: ${verdict}`)

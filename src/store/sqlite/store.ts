@@ -1,4 +1,4 @@
-/** The embedded default: a SQLite file, served by a thread of its own. This side turns records into rows and back. */
+/** The embedded default: a SQLite file on a separate thread. This side converts records to rows and back. */
 import { randomUUID } from 'node:crypto'
 import { realpathSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
@@ -55,13 +55,13 @@ import { encodeEndings } from './write/commit-batch.ts'
 import type { InsertedRow, InsertRow } from './write/insert.ts'
 
 export interface SqliteOptions {
-  /** Make the file when there is none. Default true. */
+  /** Create the file if it does not exist. Default true. */
   readonly create?: boolean
-  /** Told once when the file was made. */
+  /** Called once when the file was created. */
   readonly onCreated?: (address: string) => void
-  /** Told when a process with a wrong clock has used the file. */
+  /** Called when a process with a wrong clock has used the file. */
   readonly onWarning?: (message: string) => void
-  /** Heap of the store's thread, in MiB. Default: as much as Node gives it. */
+  /** Heap of the store's thread, in MiB. Default: Node's default. */
   readonly threadHeap?: number
 }
 
@@ -78,7 +78,7 @@ export const openSqlite = async (path: string, options: SqliteOptions = {}): Pro
 const aheadWarning = (address: string, { at, by }: ClockMark): string =>
   `${address}: ${by ?? 'a process'} has used it with a clock that showed ${formatInstant(at)}, which is not believed: see \`holdfast doctor\``
 
-/** The folder's real path, so that two names of one file are one file. */
+/** Resolves the folder, so that two names of one file are recognised as one. */
 const wholePath = (path: string): string => {
   const whole = resolve(path)
   try {
@@ -103,7 +103,7 @@ class SqliteStore implements Store {
   readonly #listeners = new WakeListeners((on) => {
     if (!this.#link.isClosed) this.#link.tell({ notice: 'watch', on })
   })
-  /** To be started again where the thread had to be. */
+  /** Restarted together with the thread. */
   readonly #keepers = new Set<RestartableKeeper>()
 
   constructor(path: string, link: ThreadLink) {
@@ -137,7 +137,7 @@ class SqliteStore implements Store {
             (some) => this.#insert(some, now),
           )
         : this.#insertIn(tx as DatabaseSync, insertions, now)
-    // Before the reply: a claim that follows the insert on its way to the thread shares its transaction.
+    // Before the reply: a claim that reaches the thread right after the insert shares its transaction.
     this.#listeners.notify([...new Set(insertions.map(({ task }) => task.queue))])
     return inserting
   }
@@ -192,7 +192,7 @@ class SqliteStore implements Store {
   async get(ids: readonly string[]): Promise<(TaskRecord | null)[]> {
     const tasks: (TaskRecord | null)[] = []
     do {
-      // An answer has as many as are not too much for the thread.
+      // A reply contains as many tasks as fit into the thread's heap.
       const rows = await this.#ask<(Row | null)[]>({ call: 'get', ids: ids.slice(tasks.length) })
       for (const row of rows) tasks.push(row === null ? null : decodeWhole(row))
     } while (tasks.length < ids.length)

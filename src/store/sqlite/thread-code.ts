@@ -1,4 +1,4 @@
-/** The code of a thread of this store: its file; where a bundler has left that behind, its text. */
+/** Finds the code of a thread: its file or, if a bundler has left that out, its text. */
 import { HoldfastError } from '../../core/errors.ts'
 import { KEEP_EXTERNAL, threadFile } from '../threads/thread-file.ts'
 

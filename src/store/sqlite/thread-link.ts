@@ -1,6 +1,6 @@
 /**
- * The way to the store's thread: calls and their replies. A thread that dies (its heap may be full) takes nothing with it: what is under way
- * is rejected, and another is started, which must find the same store.
+ * The connection to the store's thread: calls and their replies. If the thread dies, for example because its heap is full, the calls in
+ * flight are rejected and a new thread is started, which must find the same store.
  */
 import type { Worker } from 'node:worker_threads'
 import { HoldfastError } from '../../core/errors.ts'
@@ -17,7 +17,7 @@ interface Asked {
 export interface LinkHost {
   /** Another process has written. */
   wake(): void
-  /** A thread was started in place of one that died: it has been told nothing yet. */
+  /** A new thread has replaced one that died, and knows nothing yet. */
   restarted(): void
 }
 
@@ -25,13 +25,13 @@ export interface LinkOptions {
   readonly path: string
   readonly create: boolean
   readonly identity: string
-  /** Of the thread, in MiB. Default: as much as Node gives it. */
+  /** Heap of the thread in MiB. Default: Node's default. */
   readonly heap: number | undefined
 }
 
 type Opened = Extract<FromThread, { kind: 'opened' }>
 
-/** In MB: see runtime/worker/isolate/start.ts. */
+/** Size of the young generation in MB: see runtime/worker/isolate/start.ts. */
 const YOUNG = 8
 
 const openThread = async ({ heap, ...data }: LinkOptions): Promise<{ thread: Worker; opened: Opened }> => {
@@ -56,10 +56,10 @@ export class ThreadLink {
   readonly #options: LinkOptions
   readonly #address: string
   readonly #asked = new Map<number, Asked>()
-  /** null: it has died, and is started again with the next call. */
+  /** null if it has died; the next call starts it again. */
   #thread: Worker | null = null
   #starting: Promise<void> | null = null
-  /** Resolves when the thread that was told to close has ended. */
+  /** Resolves when the closing thread has ended. */
   #closed: Promise<void> | null = null
   #n = 0
 
@@ -81,7 +81,7 @@ export class ThreadLink {
     return this.#closed !== null
   }
 
-  /** A number that no call has. */
+  /** A number that no call uses. */
   nextNumber(): number {
     return ++this.#n
   }
@@ -93,13 +93,13 @@ export class ThreadLink {
     return new Promise<T>((resolve, reject) => {
       const n = this.nextNumber()
       this.#asked.set(n, { resolve: resolve as Asked['resolve'], reject })
-      // An open store alone does not keep the process alive; a call under way does.
+      // An open store does not keep the process alive; a call in flight does.
       if (this.#asked.size === 1) thread.ref()
       thread.postMessage({ n, ask } satisfies ToThread)
     })
   }
 
-  /** What is told to a thread that has died, its successor learns from `restarted`. */
+  /** A notice to a dead thread is dropped: its successor learns everything from `restarted`. */
   tell(notice: Notice, transfer: Parameters<Worker['postMessage']>[1] = []): void {
     this.#thread?.postMessage(notice, transfer)
   }
@@ -113,7 +113,7 @@ export class ThreadLink {
     await this.#starting?.catch(() => {})
     const thread = this.#thread
     if (thread === null) return
-    // Who awaits the close would otherwise end with the process, in silence.
+    // Otherwise the process could exit before the awaited close resolves.
     thread.ref()
     const ended = new Promise<void>((done) => thread.once('exit', () => done()))
     thread.postMessage({ notice: 'close' } satisfies Notice)
@@ -147,7 +147,7 @@ export class ThreadLink {
     const error = this.#closed === null ? diedOf(this.#address, cause) : closedError(this.#address)
     for (const { reject } of this.#asked.values()) reject(error)
     this.#asked.clear()
-    // Leases are renewed there: it does not wait for the next call.
+    // Restarted at once, because leases are renewed there.
     if (this.#closed === null) this.#restart().catch(() => {})
   }
 
@@ -174,7 +174,7 @@ export class ThreadLink {
 
 export const closedError = (address: string): HoldfastError => new HoldfastError('STORE_CLOSED', `${address} is closed`)
 
-/** Whether the calls under way took effect is unclear. */
+/** It is unclear whether the calls in flight took effect. */
 const diedOf = (address: string, cause: Error | null): HoldfastError => {
   const known = cause === null ? null : asHoldfastError(cause, address)
   if (known !== null && known.code !== 'INTERNAL') return known

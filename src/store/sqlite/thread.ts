@@ -1,4 +1,4 @@
-/** The store's own thread: an fsync or a wait for the lock does not block the event loop. It also renews the leases. */
+/** The store's thread. An fsync or a wait for the lock does not block the event loop. It also renews the leases. */
 import { randomUUID } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { HoldfastError } from '../../core/errors.ts'
@@ -43,7 +43,7 @@ const READS: ReadonlySet<Call['call']> = new Set<ReadCall['call']>([
   'list-detached-keys',
 ])
 
-/** Replies of one turn travel together. */
+/** Sends the replies of one turn together. */
 class Outbox {
   #replies: Reply[] = []
 
@@ -128,7 +128,7 @@ const serve = (engine: Engine, path: string): void => {
         watch.set(false)
         for (const keeper of keepers.values()) keeper.close()
         engine.close()
-        // Before the port closes: what was written must not be reported as refused.
+        // Flush before the port closes: a write that succeeded must not be reported as refused.
         outbox.flush()
         port.close()
     }

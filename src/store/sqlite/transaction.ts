@@ -1,4 +1,4 @@
-/** Submitting inside the caller's own transaction, on the caller's own connection, synchronously. */
+/** Submits inside the caller's transaction, synchronously on the caller's connection. */
 import type { DatabaseSync } from 'node:sqlite'
 import { HoldfastError } from '../../core/errors.ts'
 import type { Instant } from '../../core/task.ts'
@@ -15,7 +15,7 @@ export interface OwnStore {
   readonly identity: string
 }
 
-/** All rows or none: what fails is taken back to where the caller's transaction was, and the caller goes on. */
+/** Inserts all rows or none. After a failure it rolls back to a savepoint, and the caller's transaction continues. */
 export const insertInTransaction = (
   tx: DatabaseSync,
   own: OwnStore,

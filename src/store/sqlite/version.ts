@@ -1,8 +1,8 @@
-/** Which SQLite this Node has, and the least that several writers of one file need. */
+/** The SQLite version of this Node, and the lowest that is safe for several writers of one file. */
 import type { DatabaseSync } from 'node:sqlite'
 import { HoldfastError } from '../../core/errors.ts'
 
-/** Earlier ones can corrupt a file with several writers. */
+/** Earlier versions can corrupt a file with several writers. */
 export const LEAST_VERSION = '3.51.3'
 
 export const versionOf = (db: DatabaseSync): string =>
@@ -14,7 +14,7 @@ export const isAtLeast = (version: string, least: string): boolean => {
   return true
 }
 
-/** Every process that opens the file writes to it. */
+/** Checked on every open, because every process that opens the file writes to it. */
 export const mustBeSafe = (version: string): void => {
   if (isAtLeast(version, LEAST_VERSION)) return
   throw new HoldfastError(

@@ -9,23 +9,23 @@ import { mono } from './clock.ts'
 export interface Watched {
   /** The log beside the file. */
   readonly log: string
-  /** Changes when another connection has committed. */
+  /** A number that changes when another connection has committed. */
   version(): number
-  /** Monotonic: when this connection last has. */
+  /** Monotonic: when this connection last committed. */
   committedAt(): number
 }
 
-/** While the kernel reports writes: a safety net. */
+/** The interval of polls while the kernel reports writes: a safety net. */
 const SELDOM = 500
-/** While it cannot: often while something happens, seldom while nothing does. */
+/** The intervals while it cannot: short while the file is busy, long while it is idle. */
 const SOON = 10
 const LATE = 50
 const CALM_AFTER = 1_000
 /** After a write to the log, poll this long for the commit. A longer transaction is found by its next write, or by the safety net. */
 const COMMIT_WITHIN = 50
-/** One commit writes several times, and the kernel reports our own writes too: a report so soon after a commit is mostly about that commit. */
+/** One commit writes several times, and the kernel reports our own writes too: a report this soon after our commit is mostly about that commit. */
 const SAME_WITHIN = 3
-/** A commit takes about a millisecond, the shortest time of a timer: at first the thread itself waits, in steps of BLOCK_STEP milliseconds, for BLOCK_FOR in all. */
+/** A commit takes about a millisecond, which is the resolution of a timer. So the thread first blocks in steps of BLOCK_STEP milliseconds, for BLOCK_FOR in total. */
 const BLOCK_FOR = 1
 const BLOCK_STEP = 0.15
 
@@ -37,7 +37,7 @@ export class Watch {
   #timer: NodeJS.Timeout | null = null
   #version = 0
   #changedAt = 0
-  /** Monotonic: poll every millisecond until then, because the kernel has reported a write that is not visible yet; null: it has not. */
+  /** Monotonic: poll every millisecond until then, because the kernel has reported a write that is not visible yet; null if there is none. */
   #pollUntil: number | null = null
 
   constructor(watched: Watched, changed: () => void) {
@@ -63,7 +63,7 @@ export class Watch {
     this.#pollUntil = null
   }
 
-  /** null: this file system or this machine cannot. */
+  /** null if this file system or machine cannot watch files. */
   #watchLog(): FSWatcher | null {
     try {
       const watcher = watch(this.#watched.log, { persistent: false }, () => this.#onWrite())
@@ -103,7 +103,7 @@ export class Watch {
     return now - this.#changedAt > CALM_AFTER ? LATE : SOON
   }
 
-  /** True: another process had written. */
+  /** Returns true if another process has written. */
   #look(): boolean {
     try {
       const version = this.#watched.version()

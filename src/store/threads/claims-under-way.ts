@@ -1,4 +1,4 @@
-/** Claims whose replies the event loop has not seen, as far as a keeper was told. */
+/** A keeper's list of claims whose replies the event loop has not seen yet. */
 import type { LeaseBoard } from './lease-board.ts'
 
 interface Claim {
@@ -21,7 +21,7 @@ export class ClaimsUnderWay {
   }
 
   add(op: string, ticket: number, since: number): void {
-    // A busy worker claims many times in a round: there are never more than the board has room for.
+    // A busy worker claims many times per round; the board limits how many are listed.
     this.forgetAnswered()
     this.#claims.push({ op, ticket, since })
   }

@@ -1,4 +1,4 @@
-/** Tasks that were claimed and never started, on their way back to the queue: released, so that no retry is charged. */
+/** Releases tasks that were claimed and never started, so that no retry is charged. */
 import { isHoldfastError } from '../../core/errors.ts'
 import { release } from '../../core/machine.ts'
 import type { Change } from '../../core/task.ts'
@@ -24,7 +24,7 @@ export class GivenBack {
     this.#leases = [...this.#leases, ...leases]
   }
 
-  /** What could not be written is tried again with the next call. */
+  /** Releases that could not be written are tried again with the next call. */
   async write(): Promise<void> {
     const leases = this.#leases
     const [{ at }, records] = await Promise.all([this.#tasks.now(), this.#tasks.get(leases.map(({ id }) => id))])
@@ -34,7 +34,7 @@ export class GivenBack {
       try {
         if (record !== null) changes.push(release(record, leases[i]!, at))
       } catch (error) {
-        // Another process has moved it in the meantime.
+        // Another process has moved it meanwhile.
         if (!isHoldfastError(error, 'STALE_LEASE')) throw error
       }
     }

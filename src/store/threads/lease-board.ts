@@ -1,28 +1,28 @@
 /**
- * What a worker's event loop and its keeper's thread both see of the held leases, in shared memory: starting and ending a
- * task costs no message. A lease has a slot; the keeper learns its id and token once, when it is held.
+ * The state of held leases in memory shared by a worker's event loop and its keeper's thread, so that starting and ending a task
+ * costs no message. Each lease has a slot; the keeper receives its id and token once, when it is held.
  */
 
 const FREE = 0
 const WAITING = 1
 const STARTED = 2
-/** Its handler has settled, and the end is not written yet. */
+/** The handler has settled, and the end is not written yet. */
 const SETTLED = 3
-/** The keeper returns it to the queue: it must not be started any more. */
+/** The keeper is returning it to the queue: it must no longer be started. */
 const GIVEN_BACK = 4
 
-const HEADER = 1 // the first of the times: when the event loop last showed that it is alive
-/** How many claims at once can be followed. */
+const HEADER = 1 // the first time value: when the event loop last showed that it is alive
+/** How many claims can be tracked at once. */
 const CLAIMS = 8
 const MOST_TICKETS = 2 ** 27
-/** How long an event loop may be still with the end of a run in hand before that run is let go. */
+/** How long the lease of a settled run is renewed while the event loop is blocked. */
 const SETTLED_STALL = 60_000
 
 export class LeaseBoard {
-  /** Hand it to the thread; `new LeaseBoard(memory)` there sees the same. */
+  /** Pass it to the thread: `new LeaseBoard(memory)` there sees the same state. */
   readonly memory: SharedArrayBuffer
   readonly #states: Int32Array
-  /** Claims whose reply the event loop has not seen yet: 0, a ticket, or the negative of one that the keeper has given back. */
+  /** Claims whose reply the event loop has not seen yet: 0 for none, a ticket, or a negative ticket if the keeper has given the claim back. */
   readonly #claims: Int32Array
   readonly #times: Float64Array
   #tickets = 0
@@ -49,13 +49,13 @@ export class LeaseBoard {
     Atomics.store(this.#states, slot, WAITING)
   }
 
-  /** `until`, monotonic: not to be kept from then on. null: as long as the process lives. False: the keeper has given it back. */
+  /** `until` (monotonic) is when the keeper stops renewing; null means never. Returns false if the keeper has given the lease back. */
   start(slot: number, until: number | null): boolean {
     this.#times[slot + HEADER] = until ?? Number.POSITIVE_INFINITY
     return Atomics.compareExchange(this.#states, slot, WAITING, STARTED) !== GIVEN_BACK
   }
 
-  /** Kept from now on while this event loop shows that it is alive, also past its timeout: the run ended in time. */
+  /** The run ended in time: from now on its lease is renewed while this event loop is alive, even past the timeout. */
   settle(slot: number): void {
     Atomics.compareExchange(this.#states, slot, STARTED, SETTLED)
   }
@@ -68,7 +68,7 @@ export class LeaseBoard {
     this.#times[0] = now
   }
 
-  /** The ticket of a claim that is about to be sent; null: too many are under way. */
+  /** Returns a ticket for a claim that is about to be sent; null if too many are in flight. */
   beginClaim(): number | null {
     const cell = this.#claims.indexOf(0)
     if (cell < 0) return null
@@ -78,7 +78,7 @@ export class LeaseBoard {
     return ticket
   }
 
-  /** Its reply has been seen. False: the keeper has given back what it leased. */
+  /** The reply has been seen. Returns false if the keeper has given the leases back. */
   endClaim(ticket: number): boolean {
     return Atomics.exchange(this.#claims, ticket % CLAIMS, 0) === ticket
   }
@@ -93,12 +93,12 @@ export class LeaseBoard {
     return Atomics.load(this.#states, slot) === WAITING
   }
 
-  /** How long the event loop has been still, as far as is known at `now` by one who has watched since `since`. */
+  /** How long the event loop has been blocked at `now`, as observed since `since`. */
   stillFor(now: number, since: number): number {
     return now - Math.max(this.#times[0]!, since)
   }
 
-  /** A run past its timeout is not kept; nor is what waits behind an event loop that has been still for `stall`. */
+  /** False for a run past its timeout, and for a waiting task once the event loop has been blocked for `stall`. */
   mayKeep(slot: number, now: number, stall: number): boolean {
     const state = Atomics.load(this.#states, slot)
     if (state === WAITING) return now - this.#times[0]! < stall
@@ -106,7 +106,7 @@ export class LeaseBoard {
     return state === STARTED && now < this.#times[slot + HEADER]!
   }
 
-  /** False: it has been started, or has ended. */
+  /** Returns false if it has been started or has ended. */
   giveBack(slot: number): boolean {
     return Atomics.compareExchange(this.#states, slot, WAITING, GIVEN_BACK) === WAITING
   }
@@ -115,7 +115,7 @@ export class LeaseBoard {
     return Atomics.load(this.#claims, ticket % CLAIMS) === ticket
   }
 
-  /** False: the event loop has seen the reply. */
+  /** Returns false if the event loop has seen the reply. */
   giveBackClaim(ticket: number): boolean {
     return Atomics.compareExchange(this.#claims, ticket % CLAIMS, ticket, -ticket) === ticket
   }

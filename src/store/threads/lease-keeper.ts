@@ -1,4 +1,4 @@
-/** Keeps held leases alive: one round of renewals every so often. Runs on whatever thread its owner runs on. */
+/** Renews held leases in periodic rounds. Runs on the thread of its owner. */
 
 import { type HeldLease, type Keeper, type KeeperOptions, type Renewal, type Renewed, UNHELD } from '../store.ts'
 import { ClaimsUnderWay } from './claims-under-way.ts'
@@ -6,26 +6,26 @@ import { GivenBack, type LeaseName, type TasksOfStore } from './given-back.ts'
 import type { LeaseBoard } from './lease-board.ts'
 import { type PackedLeases, unpackLeases } from './packed-leases.ts'
 
-/** The little that a keeper needs of the world around it. */
+/** What a keeper needs from its environment. */
 export interface KeeperHost {
   renew(renewals: readonly Renewal[]): Promise<readonly Renewed[]>
-  /** What the claim `op` of this worker has leased. Left out: it is kept only once its reply was seen. */
+  /** Returns the leases of this worker's claim `op`. If absent, leases are renewed only after the reply was seen. */
   leasedBy?(workerId: string, op: string): Promise<readonly LeaseName[]>
-  /** With it a keeper returns to the queue what waits behind a still event loop. Left out: that lapses. */
+  /** Lets the keeper release tasks that wait behind a blocked event loop. If absent, they lapse. */
   readonly tasks?: TasksOfStore
   /** Monotonic milliseconds, the same for all threads of the process. */
   mono(): number
-  /** Calls `tick` after `delay`; returns the way to stop it. */
+  /** Calls `tick` after `delay`. Returns a function that cancels it. */
   after(delay: number, tick: () => void): () => void
 }
 
-/** A lease is renewed early, out of turn, when its handler reports progress: at most this often. */
+/** Progress of a handler renews its lease early, at most this often. */
 const PROGRESS_EVERY = 500
-/** In lease lengths: how long an event loop may be still before what waits behind it is given back. */
+/** In lease lengths: how long an event loop may be blocked before the tasks that wait behind it are given back. */
 const STALL = 1
-/** The same where nothing can be given back, and it lapses. */
+/** The same for hosts that cannot give tasks back, so that they lapse. */
 const LONG_STALL = 2
-/** In rounds: a lease so young has nearly all of its time before it, and most tasks end before the next round. */
+/** In rounds: a younger lease is not renewed yet. It has most of its time left, and most tasks end before the next round. */
 const YOUNG = 1 / 2
 
 interface Kept {
@@ -41,7 +41,7 @@ export class LeaseKeeper implements Keeper {
   readonly #held = new Map<number, Kept>()
   readonly #claims: ClaimsUnderWay
   readonly #givenBack: GivenBack | null
-  /** Not yet looked at. */
+  /** Leases that are not unpacked yet. */
   #packed: { readonly leases: PackedLeases; readonly since: number }[] = []
   #stop: (() => void) | null = null
   #dueAt = Number.POSITIVE_INFINITY
@@ -66,7 +66,7 @@ export class LeaseKeeper implements Keeper {
     this.#arm(this.#options.every)
   }
 
-  /** From another thread. */
+  /** Holds leases that were sent from another thread. */
   holdPacked(leases: PackedLeases): void {
     this.#packed.push({ leases, since: this.#host.mono() })
     this.#arm(this.#options.every)
@@ -87,7 +87,7 @@ export class LeaseKeeper implements Keeper {
     this.#packed = []
   }
 
-  /** In the order in which they came: a slot belongs to whom it was given last. */
+  /** In the order of arrival, because a slot belongs to the last lease that got it. */
   #unpack(): void {
     for (const { leases, since } of this.#packed.splice(0))
       this.#keep(
@@ -121,13 +121,13 @@ export class LeaseKeeper implements Keeper {
     this.#claims.forgetAnswered()
     this.#dueAt = Number.POSITIVE_INFINITY
     this.#arm(every)
-    // Contact may be lost: the next round tries again, and the holders' own deadlines run on meanwhile.
+    // If contact is lost, the next round tries again; meanwhile the holders enforce their own deadlines.
     await Promise.allSettled([this.#renew(turn), this.#keepClaimed(now)])
     if (this.#givenBack?.isEmpty === false) await this.#givenBack.write().catch(() => {})
     this.#arm(every)
   }
 
-  /** What was leased by claims whose replies were not seen. Most are answered long before they are half a round old. */
+  /** Renews the leases of claims whose replies were not seen. Most claims are answered long before they are half a round old. */
   async #keepClaimed(now: number): Promise<void> {
     const { workerId, leaseTtl, every } = this.#options
     for (const claim of this.#claims.olderThan(now, every * YOUNG)) {

@@ -1,4 +1,4 @@
-/** Leases on their way to a keeper on another thread: one text each for ids and tokens, because copying is what costs. */
+/** The encoding of leases for a keeper on another thread: one text for ids and one for tokens, because copying dominates the cost. */
 import type { HeldLease } from '../store.ts'
 
 export interface PackedLeases {
@@ -7,7 +7,7 @@ export interface PackedLeases {
   readonly tokens: string
 }
 
-/** In no id and no token, which are made of ids and names of our own. */
+/** Never part of an id or a token: Holdfast generates both. */
 const SEPARATOR = '\x01'
 
 export const packLeases = (leases: readonly HeldLease[]): PackedLeases => {
@@ -22,7 +22,7 @@ export const packLeases = (leases: readonly HeldLease[]): PackedLeases => {
   return { slots, ids, tokens }
 }
 
-/** Those for whose slots `isHeld` says so: most have ended before their keeper looks at them for the first time. */
+/** Unpacks only leases whose slot is still held: most have ended before the keeper first looks at them. */
 export const unpackLeases = (packed: PackedLeases, isHeld: (slot: number) => boolean): HeldLease[] => {
   const leases: HeldLease[] = []
   let [ids, tokens]: (readonly string[] | null)[] = [null, null]

@@ -1,4 +1,4 @@
-/** Reports of a keeper on another thread: they come as messages, and can be fetched at once where the event loop has not come to them. */
+/** Reports of a keeper on another thread. They arrive as messages, and can also be read synchronously before the event loop delivers them. */
 import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 import type { KeeperOptions, KeeperReport } from '../store.ts'
 
@@ -8,7 +8,7 @@ interface Reported {
 }
 
 export interface Reports {
-  /** For the keeper's thread: transfer it. */
+  /** Transfer it to the keeper's thread. */
   readonly port: MessagePort
   reportNow(): void
   close(): void
@@ -17,7 +17,7 @@ export interface Reports {
 export const receiveReports = (report: KeeperOptions['report']): Reports => {
   const { port1: own, port2: port } = new MessageChannel()
   own.on('message', ({ results, renewedAt }: Reported) => report(results, renewedAt))
-  // A worker that waits for reports alone does not keep the process alive.
+  // Waiting for reports must not keep the process alive.
   own.unref()
   return {
     port,
@@ -31,7 +31,7 @@ export const receiveReports = (report: KeeperOptions['report']): Reports => {
   }
 }
 
-/** The thread's end. */
+/** The thread's side. */
 export const reportTo =
   (port: MessagePort): KeeperOptions['report'] =>
   (results, renewedAt) =>

@@ -1,21 +1,21 @@
-/** The file of a thread, beside the file that starts it, and the start of it. */
+/** Finds the file of a thread next to the file that starts it, and starts it. */
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Worker, type WorkerOptions } from 'node:worker_threads'
 import { threadOptions } from '../../core/launch-options.ts'
 
-/** null: there is none, because a bundler has put this code into another file and left the thread's behind. */
+/** null if the file does not exist, because a bundler has moved this code and left out the thread's file. */
 export const threadFile = (beside: string | undefined, name = 'thread'): URL | null => {
   try {
     const file = new URL(`./${name}.${beside!.endsWith('.ts') ? 'ts' : 'js'}`, beside)
     return existsSync(fileURLToPath(file)) ? file : null
   } catch {
-    // A bundle in CommonJS does not know where it is.
+    // A CommonJS bundle does not know its location.
     return null
   }
 }
 
-/** `code`: its file, or itself as a CommonJS script. `data` is copied. */
+/** `code` is a file, or a CommonJS script as text. `data` is copied. */
 export const startThread = (
   code: URL | string,
   name: string,

@@ -1,4 +1,4 @@
-/** A keeper on a thread of its own, both ends of it: a busy event loop loses no leases. What renews them is the store's. */
+/** Both sides of a keeper on a separate thread, so that a busy event loop loses no leases. The store provides the renewal. */
 import { hrtime } from 'node:process'
 import { type MessagePort, parentPort, type Worker, workerData } from 'node:worker_threads'
 import type { Keeper, KeeperOptions } from '../store.ts'
@@ -24,22 +24,22 @@ type ToKeeper =
   | { readonly kind: 'close' }
 
 export interface KeeperThread<Place> {
-  /** The file that wants a `thread` beside it. */
+  /** The file next to which the thread's file is. */
   readonly beside: string
   readonly name: string
-  /** What the thread needs to know; it is copied. */
+  /** Settings for the thread, which are copied. */
   readonly place: Place
-  /** The settings that may hold what cannot be copied. */
+  /** Names, for the warning, the settings that may contain functions. */
   readonly settings: string
-  /** With the first lease, not before: where what it loads takes its time and memory. */
+  /** Start the thread with the first lease, because its modules take time and memory. */
   readonly isLate?: boolean
-  /** It can find what a claim has leased whose reply was not seen. */
+  /** The thread can find the leases of a claim whose reply was not seen. */
   readonly keepsClaims?: boolean
 }
 
-// ── the event loop's end ─────────────────────────────────────────────────────────────────────────────────────────
+// ── the event loop's side ────────────────────────────────────────────────────────────────────────────────────────
 
-/** Whether a thread can be told: functions stay where they are. */
+/** Whether the settings can be copied to a thread: functions cannot. */
 const isPortable = (place: unknown): boolean => {
   try {
     structuredClone(place)
@@ -49,7 +49,7 @@ const isPortable = (place: unknown): boolean => {
   }
 }
 
-/** Starts keepers on a thread. Where there can be none: undefined, and a warning of what that costs. */
+/** Starts keepers on a thread. If that is impossible, returns undefined and warns about the consequence. */
 export const threadedKeeper = <Place>(
   thread: KeeperThread<Place>,
   warn: ((message: string) => void) | undefined,
@@ -82,7 +82,7 @@ const startKeeper = <Place>(
     started.unref()
     return started
   }
-  /** A thread that died renews nothing: another is told all that is held. Not at once, because it may die of the same again. */
+  /** Replaces a thread that died and sends it all held leases. Not at once, because it may die for the same reason again. */
   const restartSoon = (): void => {
     setTimeout(() => {
       if (isClosed) return
@@ -110,18 +110,18 @@ const startKeeper = <Place>(
   }
 }
 
-// ── the thread's end ─────────────────────────────────────────────────────────────────────────────────────────────
+// ── the thread's side ────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface Renewing extends Pick<KeeperHost, 'renew' | 'leasedBy' | 'tasks'> {
-  /** With every lease that is held: so that the first round, a third of the lease from there, does not have to wait. */
+  /** Called with every lease that is held, so that the first round, a third of the lease later, does not have to wait. */
   prepare(): void
   close(): void
 }
 
-/** What the thread was told. */
+/** The settings that the thread was started with. */
 export const keeperTold = <Place>(): Omit<ThreadData<Place>, 'board'> => workerData as ThreadData<Place>
 
-/** Called once, by the thread's own file. */
+/** Called once, by the thread's file. */
 export const keepOnThread = ({ prepare, close, ...host }: Renewing): void => {
   const { workerId, board, reports, leaseTtl, every } = workerData as ThreadData<unknown>
   const port = parentPort!

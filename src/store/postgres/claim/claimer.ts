@@ -1,4 +1,4 @@
-/** One look at a queue: lease what is ready, report what is overdue, say when to look again. */
+/** One look at a queue: leases ready tasks, reports overdue ones, and says when to look again. */
 
 import { claimOrder } from '../../../core/claim-order.ts'
 import { PAGE_WEIGHT, weightOf } from '../../../core/page-weight.ts'
@@ -11,7 +11,7 @@ import { ClaimCursors, type Levels } from './cursors.ts'
 import { SlowDue, SlowLooks } from './slow-looks.ts'
 import { WaitingTypes } from './waiting-types.ts'
 
-/** The store's own clock, read once per statement, or the instant given as $1. */
+/** The server's clock, read once per statement, or the instant passed as $1. */
 export const CLOCK = `clock as materialized (select coalesce($1::bigint, floor(extract(epoch from clock_timestamp()) * 1000)::bigint) as now)`
 
 export const readClock = async (executor: Pick<Executor, 'query'>): Promise<{ at: Instant; uncertainty: number }> => {
@@ -19,20 +19,20 @@ export const readClock = async (executor: Pick<Executor, 'query'>): Promise<{ at
   return { at: row![0] as Instant, uncertainty: 1 }
 }
 
-/** Where they stand in a row without a token. */
+/** Their positions in a row without a token. */
 const NEXT_AT = 2
 const LEVELS_AT = 15
-/** The server's clock when the claim began, and when it had ended. The same in all rows. */
+/** The server's clock when the claim began and when it ended. The same in all rows. */
 const NOW_AT = 17
 const ENDED_AT = 18
 
 const SERVER_NOW = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint'
 
-/** Also for bench/depth.ts, which shows its plan. */
+/** Exported for bench/depth.ts, which shows its plan. */
 export const claimText = (schema: string): string =>
   `select c.*, ${SERVER_NOW} from ${schema}.claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) c`
 
-/** Whether something is due at these levels. Where nothing is, the function would look from the front for the next instant. */
+/** Whether anything is due at these levels. If nothing is, the function would search from the front for the next due time. */
 const probeText = (schema: string): string => `
   with clock as materialized (select ${SERVER_NOW} as now)
   select c.now, (
@@ -51,7 +51,7 @@ const dueText = (schema: string): string => `
   (select ${COLUMNS} from ${schema}.task where status = 'pending' and expires_at > $3 and expires_at <= (select now from clock) order by expires_at limit $2)
   limit $2`
 
-/** As the function takes them. */
+/** The arguments in the order of the function's parameters. */
 export const claimValues = (
   { queue, types, limit, workerId, op, leaseTtl, now }: ClaimRequest,
   levels: Levels | null,
@@ -63,7 +63,7 @@ export const claimValues = (
   op,
   workerId,
   leaseTtl,
-  // The history's entry, but for what differs from task to task.
+  // The history entry without the parts that differ from task to task.
   `,"move":"claim","to":"running","by":${JSON.stringify(workerId)},"op":${JSON.stringify(op).slice(0, -1)}`,
   levels?.types ?? null,
   levels?.expiring ?? null,
@@ -74,7 +74,7 @@ export const claimValues = (
 interface Called {
   readonly leased: TaskRecord[]
   readonly now: Instant
-  /** Milliseconds, on the server. */
+  /** Milliseconds on the server. */
   readonly took: number
   readonly about: PgRow | null
 }
@@ -88,9 +88,9 @@ export class Claimer {
   readonly #types: WaitingTypes
   readonly #slow = new SlowLooks()
   readonly #slowDue = new SlowDue()
-  /** What the server's clock is ahead of the monotonic one; null: not yet known. */
+  /** How far the server's clock is ahead of the monotonic one; null until it is known. */
   #offset: number | null = null
-  /** In one claim: by the payloads of the last. */
+  /** The most tasks in one claim, derived from the payload sizes of the last one. */
   #most = Number.POSITIVE_INFINITY
 
   constructor(executor: Executor, schema: string) {
@@ -116,7 +116,7 @@ export class Claimer {
     return { leased: found.leased, next: isFound ? found.next : next }
   }
 
-  /** This process made tasks ready: the next claim looks from the front, or where these are. */
+  /** This process made tasks ready: the next claim looks from the front, or at the levels of these tasks. */
   startOver(inserted: readonly TaskRecord[] | null = null): void {
     this.#cursors.forget()
     if (inserted === null) this.#slow.changed()
@@ -135,12 +135,12 @@ export class Claimer {
     const next = (about?.[NEXT_AT] ?? null) as Instant | null
     if (progress.levels === null && want.now === null)
       this.#slow.ended(want, { leased, now, front: { cost: took, levels: found, next } })
-    // After a lease there may be more to lease, and a claim that resumed has not looked everywhere: look again at once.
+    // A claim that leased something may have left more, and a claim that resumed has not looked everywhere: look again at once.
     const isDone = leased.length === 0 && progress.levels === null
     return { leased, next: isDone ? next : now }
   }
 
-  /** Looks from the front are slow: only at the levels that are known. */
+  /** Used while looks from the front are slow: looks only at the known levels. */
   async #leaseBehind(
     want: ClaimRequest,
     { levels, next }: NonNullable<ReturnType<SlowLooks['begin']>>,
@@ -152,7 +152,7 @@ export class Claimer {
       this.#slow.ended(want, { leased: [], now: at })
       return { leased: [], next: next(at) }
     }
-    // Without types: a claim that was too late need not look for the next instant at every level.
+    // Without types, so that a claim that comes too late does not search every level for the next due time.
     const { leased, now } = await this.#call({ ...want, types: [] }, levels)
     this.#slow.ended(want, { leased, now })
     return { leased, next: leased.length > 0 ? now : next(now) }
@@ -164,7 +164,7 @@ export class Claimer {
     const now = rows[0]![NOW_AT] as Instant
     const took = (rows[0]![ENDED_AT] as Instant) - now
     if (want.now === null) this.#offset = now - performance.now()
-    // A last row without a token is no task: it says when to look again, or which levels there are.
+    // A last row without a token is not a task: it has the time of the next look, or the levels.
     const about = rows.at(-1)![0] === null ? rows.pop()! : null
     const leased: TaskRecord[] = []
     for (const row of rows) leased.push(decodeClaimed(row as Row, { queue, workerId, op, leaseTtl, now }))

@@ -1,12 +1,12 @@
 /**
- * Where the last claim of a queue ended. While a backlog is drained, a claim resumes there instead of looking from the front, where
- * the index entries of everything that was claimed since the last vacuum lie. Looking is the truth, so it does not last: what others
- * put in front is seen after RESUME_FOR at the latest, what this process puts there at once.
+ * Remembers where the last claim of a queue ended. While a backlog is drained, a claim resumes there instead of starting at the front,
+ * where it would pass the dead index entries of everything claimed since the last vacuum. A cursor is only an optimisation and expires:
+ * tasks that other processes put in front are seen after RESUME_FOR at the latest, those of this process at once.
  */
 import type { TaskRecord } from '../../../core/task.ts'
 import type { ClaimRequest } from '../../store.ts'
 
-/** Parallel lists, highest priority first, as the claim function takes and returns them. */
+/** Parallel lists, highest priority first, in the form of the claim function's parameters and result. */
 export interface Levels {
   readonly types: readonly string[]
   readonly expiring: readonly boolean[]
@@ -31,7 +31,7 @@ export class ClaimCursors {
     const key = JSON.stringify([want.queue, want.types])
     const known = this.#cursors.get(key)
     const began = performance.now()
-    // A claim with a time of its own asks about that time, not about now.
+    // A claim with an explicit time asks about that time, not about now.
     const resumed = known && want.now === null && began - known.foundAt < RESUME_FOR ? known : null
     const forgotten = this.#forgotten
     return {
@@ -51,7 +51,7 @@ export class ClaimCursors {
 }
 
 export interface ClaimProgress {
-  /** Where to resume; null: look from the front. */
+  /** Where to resume; null means from the front. */
   readonly levels: Levels | null
   /** `found` are the levels from which these tasks were leased. */
   end(leased: readonly TaskRecord[], found: Levels | null): void

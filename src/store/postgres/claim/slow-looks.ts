@@ -1,19 +1,19 @@
 /**
- * For looks from the front that have become slow. While an old transaction is open anywhere in the database, nothing that was claimed
- * since can be vacuumed, and a look from the front passes the dead index entries of all of it. Between two such looks this process rests
- * for some lengths of one, and begins where the last look ended: at the levels that it knows, some seconds before the last look. What
- * stands elsewhere is found by the next look from the front.
+ * Limits looks from the front once they have become slow. While an old transaction is open anywhere in the database, nothing claimed since
+ * can be vacuumed, and a look from the front passes all those dead index entries. Between two such looks this process waits for several
+ * times their duration, and meanwhile looks only at the levels that it knows, from some seconds before the last look. Tasks elsewhere are
+ * found by the next look from the front.
  */
 import type { Instant, TaskRecord } from '../../../core/task.ts'
 import type { ClaimRequest } from '../../store.ts'
 import type { Levels } from './cursors.ts'
 
-/** Milliseconds on the server; the way there does not count. */
+/** Milliseconds on the server, without the round trip. */
 const SLOW = 15
-/** Looks from the front take a fifth of the time at the most. */
+/** Rest for this many durations of a look, so that looks from the front take at most a fifth of the time. */
 const REST = 4
 const LONGEST_REST = 5_000
-/** What was stamped before the last look and committed after it is not passed over. */
+/** So that tasks stamped before the last look and committed after it are not missed. */
 const MARGIN = 5_000
 const MOST_LEVELS = 500
 
@@ -38,7 +38,7 @@ export interface Looked {
   readonly leased: readonly TaskRecord[]
   /** The server's time. */
   readonly now: Instant
-  /** Of a look from the front: how long it took, the levels if it told them, and when to look again if it leased nothing. */
+  /** For a look from the front: its duration, the levels if it returned them, and the time of the next look if it leased nothing. */
   readonly front?: { readonly cost: number; readonly levels: Levels | null; readonly next: Instant | null }
 }
 
@@ -47,7 +47,7 @@ const nameOf = (type: string, expiring: boolean, priority: number): string => `$
 export class SlowLooks {
   readonly #known = new Map<string, Known>()
 
-  /** Where to look instead of from the front, and when it is time for that again; null: look from the front. */
+  /** Where to look instead of from the front, and when a look from the front is due again; null means from the front. */
   begin(want: ClaimRequest): { readonly levels: Levels; readonly next: (now: Instant) => Instant } | null {
     const known = this.#known.get(keyOf(want))
     if (known === undefined || known.levels.size === 0) return null
@@ -90,7 +90,7 @@ export class SlowLooks {
       add(known, { type, expiring: expiresAt !== null, priority, begins: availableAt })
     for (const [i, type] of types.entries())
       add(known, { type, expiring: expiring[i]!, priority: priorities[i]!, begins: Math.min(begins[i]!, now - MARGIN) })
-    // Not all that was asked for: nothing due is left.
+    // Fewer than requested: nothing due is left.
     const isDone = leased.length < want.limit
     const last = new Map<string, Instant>()
     for (const { type, expiresAt, priority, availableAt } of leased)
@@ -101,7 +101,7 @@ export class SlowLooks {
     }
   }
 
-  /** This process has inserted these: their levels are known, and begin no later. */
+  /** This process has inserted these tasks, so their levels are known and begin no later than these. */
   inserted(tasks: readonly TaskRecord[]): void {
     for (const known of this.#known.values())
       for (const { queue, type, expiresAt, priority, availableAt, createdAt } of tasks) {
@@ -110,7 +110,7 @@ export class SlowLooks {
       }
   }
 
-  /** This process has made tasks ready whose place it does not know: the next look from the front need not wait as long. */
+  /** This process has made tasks ready at unknown levels: the next look from the front comes sooner. */
   changed(): void {
     for (const known of this.#known.values()) known.lookedAt -= (known.cost * REST) / 2
   }
@@ -134,19 +134,19 @@ const add = ({ levels }: Known, level: Level): void => {
   else if (levels.size < MOST_LEVELS) levels.set(name, level)
 }
 
-/** The same for what is overdue: leases that lapsed and tasks that expired before the last look have been reported by it. */
+/** The same for overdue tasks: those that became overdue before the last look were reported by it. */
 export class SlowDue {
   #lookedAt = Number.NEGATIVE_INFINITY
   #cost = 0
 
-  /** From which instant on to look; null: from the front. `offset` is what the server's clock is ahead of the monotonic one. */
+  /** The instant from which to look; null means from the front. `offset` is how far the server's clock is ahead of the monotonic one. */
   begin(offset: number | null): Instant | null {
     if (this.#cost < SLOW || offset === null) return null
     const isTime = performance.now() - this.#lookedAt > Math.min(this.#cost * REST, LONGEST_REST)
     return isTime ? null : Math.floor(this.#lookedAt + offset) - MARGIN
   }
 
-  /** A look from the front that began then has ended. */
+  /** A look from the front that began at `began` has ended. */
   ended(began: number): void {
     this.#cost = performance.now() - began
     this.#lookedAt = began

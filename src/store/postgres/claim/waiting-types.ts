@@ -1,6 +1,6 @@
 /**
- * The types that wait in a queue, for claims that take any: at most 500 in one look, so that its cost is bounded. Where there are more,
- * looks take turns: the next one begins where this one ended.
+ * The types that wait in a queue, for claims of any type: at most 500 in one look, so that its cost is bounded. If there are more, looks
+ * take turns: the next one begins where this one ended.
  */
 import type { Instant } from '../../../core/task.ts'
 import type { Executor } from '../connection.ts'
@@ -21,13 +21,13 @@ const typesText = (schema: string): string => {
 
 interface Turn {
   readonly after: string
-  /** The first instant at which more is due, of the types that this round has passed. */
+  /** When the next task of the types that this round has passed is due. */
   readonly later: Instant | null
 }
 
 export interface Window {
   readonly types: readonly string[]
-  /** The types have been looked at: when to look again, if nothing was leased. `next` is what they say, `now` the server's time. */
+  /** Call it after looking at these types. Returns when to look again if nothing was leased. `next` is the next due time of these types, `now` the server's time. */
   turnOver(next: Instant | null, now: Instant): Instant | null
 }
 

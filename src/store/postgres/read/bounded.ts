@@ -1,4 +1,4 @@
-/** Lists and counts that scan a bounded number of tasks: by an index where one leads to those that match, else among the newest. */
+/** Lists and counts that scan a bounded number of tasks: by an index if one leads to the matches, otherwise among the newest tasks. */
 import { isLastPage } from '../../../core/page-weight.ts'
 import type { Instant } from '../../../core/task.ts'
 import type { CountedView } from '../../../core/views.ts'
@@ -9,7 +9,7 @@ import type { Counted, Page, Query, QueueCounts, TaskList } from '../../store.ts
 import type { Executor, Value } from '../connection.ts'
 import { cutToWeight, listTasks, NOW, numbered, whereOf } from './query.ts'
 
-/** Those have indexes of their own. */
+/** These queries match few tasks and have an index. */
 const isFew = (query: Query): boolean => query.workerId !== undefined || isOnly(query, 'running') || isRare(query)
 
 export const listBounded = async (
@@ -39,14 +39,14 @@ export const listBounded = async (
   )
   const tasks = rows.map((row) => decodeWhole(row as Row))
   if (!isLastPage(tasks, page.limit)) return { tasks, stoppedAt: null }
-  // Waiting ones are found by their index, when there are not many among the newest.
+  // If the newest tasks have few matches, pending tasks are found by their index.
   if (isWaiting(query)) return waitingTasks(executor, schema, query, page)
   return { tasks, stoppedAt: edge }
 }
 
 /**
- * The newest of the waiting, by what their index has; their rows are read until the page is full. Sorted by the id as text,
- * which is the same order: by the id itself, the planner walks all tasks along it.
+ * The newest pending tasks. Candidates come from the index; their rows are read until the page is full. Sorted by the id as
+ * text, which is the same order: sorted by the id itself, the planner would walk all tasks.
  */
 const waitingTasks = async (
   executor: Executor,
@@ -61,7 +61,7 @@ const waitingTasks = async (
   const { sql, values } = whereOf(query, now)
   const rows = await executor.query(
     numbered(
-      // The offset keeps the planner from turning it round: one row is read for each id, in order.
+      // `offset 0` keeps the planner from swapping the join: one row is read per id, in order.
       cutToWeight(
         `select ${COLUMNS} from (${ids}) as newest cross join lateral (select * from ${schema}.task where id = newest_id and ${sql} offset 0) as task order by newest_id::text collate "C" desc limit ?`,
         'id desc',
@@ -78,7 +78,7 @@ const waitingTasks = async (
   return { tasks, stoppedAt: (last?.[0] as string | undefined) ?? null }
 }
 
-/** The last of `maxScanned` tasks, going down from `after`; null: there are fewer. */
+/** The id of the last of `maxScanned` tasks, going down from `after`; null if there are fewer. */
 const edgeOf = async (
   executor: Executor,
   schema: string,
@@ -102,12 +102,12 @@ export const countBounded = async (
   now: Instant | null,
 ): Promise<Counted> => {
   const { sql, values } = whereOf(query, now)
-  // An index leads to those that match, or to those that may: else the newest of all are passed.
+  // Scans the tasks that an index finds; without such an index, the newest tasks.
   const base = isFew(query) ? query : isWaiting(query) ? indexedPart(query) : null
   const passed = base === null ? { sql: 'true', values: [] } : whereOf(base, now)
   const order = base === null ? 'order by id desc' : ''
   if (isWaiting(query) && isIndexed(query)) {
-    // No column beside those of the index, so that no row is read; and in its order, or the planner may walk the table.
+    // Only columns of the index, so that no row is read, and in its order, or the planner may walk the table.
     const [row] = await executor.query(
       numbered(
         `select count(*) from (select 1 from ${schema}.task where ${sql} order by queue, type limit ?) as counted`,
@@ -136,13 +136,13 @@ export const countBounded = async (
 /** How many of the newest tasks are scanned to count statuses without an index, such as completed. */
 const NEWEST = 20_000
 
-/** Their rows lie far apart, and each is read for its queue: what is looked at most is counted furthest. */
+/** Each of these rows is read for its queue, and they are scattered. The statuses that people look at most are counted furthest. */
 const mostOfStatus = (status: (typeof RARE)[number], cap: number): number =>
   Math.ceil(cap / (status === 'failed' ? 2 : 10))
 
 /**
- * One statement for all: rows of what, queue, and numbers. Waiting ones are told apart in their index; of completed ones,
- * which are the most and in no index by queue, the newest are counted.
+ * One statement for all counts: rows of kind, queue and numbers. Pending tasks are split into views by their index. Completed tasks
+ * are the most numerous and have no index by queue, so only the newest are counted.
  */
 const queuesText = (schema: string, now: string, cap: number): string => {
   const task = `${schema}.task`
@@ -195,7 +195,7 @@ export const countQueues = async (
     if (first > cap) more.add('ready')
     if (second > mostRead) more.add('scheduled').add('retrying')
   }
-  // Where the look at one status stopped, any queue may have more of them.
+  // If counting a status stopped early, any queue may have more of them.
   for (const what of ['completed', ...RARE] as const) {
     const passed = Number(rows.find(([name]) => name === what)?.[3] ?? 0)
     if (passed > (what === 'completed' ? newest - 1 : mostOfStatus(what, cap)))

@@ -15,7 +15,7 @@ export const postgresDetachedKeys = (connections: Connections, schema: string): 
     )
     return rows.map(([key, taskId, hash, expiresAt, exact]) => ({ key, taskId, hash, expiresAt, exact }) as KeyRecord)
   },
-  /** One statement writes a row once: of keys that are given twice the first counts. In the order of the keys, as insert takes them. */
+  /** One statement can write a row only once, so the first of two equal keys is used. Locks in the order of the keys, like insert. */
   async put(keys, now) {
     const first = new Map<string, KeyRecord>()
     for (const key of keys) if (!first.has(key.key)) first.set(key.key, key)

@@ -1,4 +1,4 @@
-/** Reads: by id, by key, by page, and counts. */
+/** Reads by id, key and page, and counts. */
 import type { KeyRecord } from '../../../core/idempotency.ts'
 import { PAGE_WEIGHT } from '../../../core/page-weight.ts'
 import type { Instant, TaskRecord } from '../../../core/task.ts'
@@ -9,7 +9,7 @@ import type { Page, Query } from '../../store.ts'
 import type { Executor } from '../connection.ts'
 import { AT_REST, MOVED } from '../schema.ts'
 
-/** In the order asked for; null where there is none. */
+/** In the order of the ids; null where there is no task. */
 export const getTasks = async (
   executor: Pick<Executor, 'query'>,
   schema: string,
@@ -48,23 +48,23 @@ const TAGGED: Tagged = {
   exact: `(options::json -> 'tags' ->> ?) = ?`,
   has: 'strpos(options, ?) > 0',
 }
-/** Stable within the statement, and a bigint: so an index can be asked for it. */
+/** Stable within the statement and a bigint, so that an index can be used. */
 export const NOW = `floor(extract(epoch from statement_timestamp()) * 1000)::bigint`
 
-/** `?` becomes $1, $2, …: the text has no other question marks, all values being bound. */
+/** Replaces `?` by $1, $2, …. The text has no other question marks, because all values are bound. */
 export const numbered = (sql: string): string => {
   let n = 0
   return sql.replaceAll('?', () => `$${++n}`)
 }
 
-/** Tells the planner that the index of rare statuses fits. */
+/** Lets the planner use the index of rare statuses. */
 const SPARSE = ` and status not in ('pending', 'running', 'completed')`
 
 export const whereOf = (query: Query, now: Instant | null): Condition => {
   const { sql, values } = conditionOf(query, now ?? Number.NaN, TAGGED)
   const sparse = isRare(query) ? SPARSE : ''
   if (now !== null) return { sql: sql + sparse, values }
-  // The store's own clock stands where the instant would be bound.
+  // The server's clock is used in place of a bound instant.
   const kept: Cell[] = []
   let n = 0
   const timed = sql.replaceAll('?', () => {
@@ -80,8 +80,8 @@ const isLately = ({ updatedAfter }: Query, now: Instant): boolean =>
   updatedAfter !== undefined && updatedAfter >= now - LATELY
 
 /**
- * What has changed lately, each part by an index that is there anyway or costs a finished task nothing. No task is in two of them.
- * The first of each part are enough to know the first of all.
+ * Recent changes, in parts. Each part uses an index that exists anyway or that costs a completed task nothing. No task is in two parts,
+ * so the first rows of each part contain the first rows of all.
  */
 const changedLately = (
   schema: string,
@@ -92,7 +92,7 @@ const changedLately = (
 ): Condition => {
   const ids = (which: string): string => `select id from ${schema}.task where ${which} and ${where.sql}`
   const first = `order by id ${order} limit ?`
-  // The offset keeps the planner from walking all tasks along their ids for the sake of the order.
+  // `offset 0` keeps the planner from walking all tasks by id to get the order.
   const sorted = (which: string): string => `(select id from (${ids(which)} offset 0) as part ${first})`
   const parts: readonly Condition[] = [
     { sql: sorted(MOVED), values: [] },
@@ -112,10 +112,10 @@ const changedLately = (
   }
 }
 
-/** The sizes of large values are known without reading them. */
+/** PostgreSQL knows the sizes of large values without reading them. */
 const WEIGHT = `octet_length(input) + coalesce(octet_length(output), 0) + coalesce(octet_length(progress), 0)`
 
-/** The first rows of a statement about COLUMNS, up to the one with which they weigh PAGE_WEIGHT. */
+/** Cuts a statement that selects COLUMNS after the row with which the page reaches PAGE_WEIGHT. */
 export const cutToWeight = (text: string, order: string): string => `
   select ${COLUMNS} from (
     select *, sum(${WEIGHT}) over (order by ${order} rows between unbounded preceding and 1 preceding) as weight_before from (${text}) as page

@@ -5,17 +5,17 @@ import { WakeListeners } from '../../wake-listeners.ts'
 import { type Connections, loadDriver } from '../connection.ts'
 import { type Notice, Notices } from './notices.ts'
 
-/** A connection that only listens does not notice that the server is gone. */
+/** How often to query the server: a connection that only listens does not notice that the server is gone. */
 const ASK_EVERY = 20_000
 const FIRST_WAIT = 200
 const LONGEST_WAIT = 10_000
 
-/** As text, because some clients cannot read a result of type void. */
+/** Cast to text, because some clients cannot read a result of type void. */
 const NOTIFY = 'select pg_notify($1, queue)::text from unnest($2::text[]) as q(queue)'
 
 export class Wake {
   readonly #channel: string
-  /** null: do not listen (PgBouncer in transaction mode); then polling alone finds work of other processes. */
+  /** null: do not listen (PgBouncer in transaction mode). Then only polling finds work of other processes. */
   readonly #config: ClientConfig | null
   readonly #listeners = new WakeListeners((isOn) => (isOn ? void this.#listen() : this.#hangUp()))
   readonly #notices: Notices
@@ -39,7 +39,7 @@ export class Wake {
     return this.#listeners.add(listener)
   }
 
-  /** For a write that makes tasks pending: it may carry the notice to other processes. Workers of this process wake when it has ended. */
+  /** For a write that makes tasks pending, which may carry the notice to other processes. Workers of this process wake when the write has ended. */
   begin(queues: readonly string[]): Notice {
     const notice = this.#notices.begin(queues)
     return {
@@ -51,7 +51,7 @@ export class Wake {
     }
   }
 
-  /** This process at once, the others by NOTIFY. */
+  /** Wakes this process at once, and the others with NOTIFY. */
   ring(queues: readonly string[]): void {
     this.#listeners.notify(queues)
     this.#notices.notify(queues)
@@ -60,7 +60,7 @@ export class Wake {
   async #listen(): Promise<void> {
     if (this.#config === null || this.#client !== null) return
     const { Client: DriverClient } = await loadDriver()
-    // In the meantime the last listener may have left, or another call may have connected.
+    // Meanwhile the last listener may have left, or another call may have connected.
     if (this.#client !== null || this.#closed || this.#listeners.size === 0) return
     const client = new DriverClient(this.#config)
     this.#client = client
@@ -72,7 +72,7 @@ export class Wake {
     try {
       await client.connect()
       await client.query(`listen "${this.#channel}"`)
-      // What was notified during the outage is found by a claim.
+      // Notifications were lost during the outage: any queue may have work.
       if (this.#failures > 0) this.#listeners.notify(null)
       this.#failures = 0
       this.#askNowAndThen(client)

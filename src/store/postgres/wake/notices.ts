@@ -1,21 +1,21 @@
 /**
- * When to notify other processes that a queue has work. A notice goes out at once while it is quiet, with the write itself where
- * possible. NOTIFY takes a lock that all commits share, so the next one for the same queue waits for the answer to the one before,
- * and then as long as that answer took: the busier the server, the fewer notices it gets. What is written meanwhile gets a notice at
- * the end of the wait, so that no task waits for the next poll.
+ * Decides when to notify other processes that a queue has work. While a queue is quiet, a notice is sent at once, with the write itself
+ * where possible. NOTIFY takes a lock that all commits share, so the next notice for the same queue waits for the reply to the previous
+ * one, and then as long again as that reply took: the busier the server, the fewer notices it gets. Writes during the wait get a notice
+ * at its end, so that no task waits for the next poll.
  */
 interface Waiting {
   readonly began: number
   timer: NodeJS.Timeout | null
-  /** Something was written after the notice under way was sent. */
+  /** Something was written after the notice in flight was sent. */
   isMore: boolean
 }
 
-/** A notice that a write may carry itself. */
+/** A notice that a write can carry. */
 export interface Notice {
-  /** Those that may be notified now. */
+  /** The queues that may be notified now. */
   readonly queues: readonly string[]
-  /** Call it when the write has been answered, whatever the answer. */
+  /** Call it when the write has ended, successfully or not. */
   end(): void
 }
 
@@ -45,7 +45,7 @@ export class Notices {
     }
   }
 
-  /** A notice by itself. */
+  /** Sends a notice without a write. */
   notify(queues: readonly string[]): void {
     const notice = this.begin(queues)
     const sent = notice.queues.length > 0 ? this.#send(notice.queues).catch(() => {}) : Promise.resolve()

@@ -1,7 +1,7 @@
 /**
- * Rows of one shape as parameters. A value that all rows share is bound once; the others are one text per column, values
- * with a separator between: the driver's own array literals quote and escape every value, which for JSON, full of quotes,
- * was a fifth of the time of an insert.
+ * Rows of one shape as parameters. A value that all rows share is bound once. The other columns are each bound as one text with
+ * separators: the driver's array literals quote and escape every value, and for JSON, which is full of quotes, that took a fifth
+ * of the time of an insert.
  */
 import type { Cell } from '../../sql/rows.ts'
 import type { Value } from '../connection.ts'
@@ -29,10 +29,10 @@ const INTEGERS: ReadonlySet<string> = new Set([
   'replay_count',
 ])
 const UUIDS: ReadonlySet<string> = new Set(['id', 'replayed_as'])
-/** Text of any kind, which might have a separator in it. The others are JSON, base64, names or numbers: none has control characters. */
+/** Columns with arbitrary text, which might contain a separator. The others are JSON, base64, names or numbers, without control characters. */
 const ANY_TEXT: ReadonlySet<string> = new Set(['idempotency_key', 'lease_worker'])
 
-/** `seen` is the end of a lease as it was read, `end_key` a wish: they are not columns of a task. */
+/** `seen` (the end of a lease as it was read) and `end_key` (an option) are not columns of a task. */
 const typeOf = (column: string): string => {
   if (INSTANT_COLUMNS.has(column) || column === 'seen') return 'bigint'
   if (INTEGERS.has(column)) return 'integer'
@@ -43,11 +43,11 @@ const typeOf = (column: string): string => {
 const SEPARATOR = '\x01'
 const NULL = '\x02'
 
-/** How the n-th parameter, made by `arrayValue`, is read on the server. */
+/** SQL that decodes the n-th parameter, which `arrayValue` encoded. */
 const arrayAt = (column: string, n: number): string => {
   if (ANY_TEXT.has(column)) return `$${n}::text[]`
   const type = typeOf(column)
-  // Begins with a separator, so that one empty text is not taken for no text at all.
+  // The text begins with a separator, so that a single empty value is not read as no value.
   const texts = `(string_to_array($${n}::text, E'\\x01', E'\\x02'))[2:]`
   return type === 'text' ? texts : `${texts}::${type}[]`
 }
@@ -68,22 +68,22 @@ const varies = (rows: readonly (readonly Cell[])[], at: number): boolean => {
   return false
 }
 
-/** The words of a statement for rows that vary in the same columns. */
+/** The SQL fragments for rows that vary in the same columns. */
 export interface BatchWords {
-  /** A column's value: what all rows share, or the row's own, as a column of the table `r`. */
+  /** A column's value: the shared parameter, or a column of the table `r`. */
   of(column: string): string
-  /** The rows as a table `r` of what varies, in the order given, numbered by `n` from 1. */
+  /** The varying columns as a table `r`, in the given order, numbered by `n` from 1. */
   readonly table: string
-  /** The first column, which counts as varying always, as an array. */
+  /** The first column, which always counts as varying, as an array. */
   readonly firsts: string
   /** Nothing but the first column varies. */
   readonly isAlike: boolean
-  /** The next parameter that is free. */
+  /** The next free parameter. */
   readonly free: string
 }
 
 export interface Batch {
-  /** The same for the same words. */
+  /** Equal for equal fragments. */
   readonly name: string
   words(): BatchWords
   readonly values: Value[]

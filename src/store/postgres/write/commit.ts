@@ -1,4 +1,4 @@
-/** Writes that name one task: changes under their revision in batches of one shape, and removals. */
+/** Writes to existing tasks: changes guarded by revision, in batches of one shape, and removals. */
 import type { Change, ChangeSet, HistoryEntry } from '../../../core/task.ts'
 import { HISTORY_KEPT } from '../../../core/task.ts'
 import {
@@ -17,17 +17,17 @@ import type { Executor } from '../connection.ts'
 import { byId } from '../read/order.ts'
 import { type Batch, type BatchWords, bindRows } from './arrays.ts'
 
-/** Options hold nothing that jsonb would refuse or round. */
+/** Safe because options contain nothing that jsonb would refuse or round. */
 const withOption = (options: string, name: string, json: string): string =>
   `jsonb_set(coalesce(${options === 'options' ? 't.options' : options}, '{}')::jsonb, '{${name}}', ${json}::jsonb)::text`
 
 interface Shape {
   readonly set: ChangeSet
   readonly isSeen: boolean
-  /** The entries end in the token of the lease that the row has. */
+  /** The entries end in the lease token of their row. */
   readonly isOfLease: boolean
   readonly rows: Cell[][]
-  /** Where each row's change stands in the batch. */
+  /** The position of each row's change in the batch. */
   readonly at: number[]
 }
 
@@ -76,7 +76,7 @@ export class Committer {
     this.#schema = schema
   }
 
-  /** One statement writes a row once: a second change of the same task waits for the first. */
+  /** One statement can write a row only once, so a second change of the same task is written after the first. */
   async commit(changes: readonly Change[]): Promise<Committed[]> {
     const seen = new Set<string>()
     const first: Change[] = []
@@ -113,7 +113,7 @@ export class Committer {
     return results
   }
 
-  /** The ids of those that were written; null: all. */
+  /** Returns the ids that were written; null means all. */
   async #writeShape(shape: Shape): Promise<ReadonlySet<string> | null> {
     const { set, isSeen, isOfLease, rows } = shape
     const columns = ['id', 'revision', 'history', ...(isSeen ? ['seen'] : []), ...changedColumns(set)]
@@ -149,7 +149,7 @@ export class Committer {
     return new Set(rows.map(([id]) => id as string))
   }
 
-  /** Readers cut a history to what is kept; the stored text is cut now and then, so that it does not grow without end. */
+  /** Readers cut a history to the kept length; the stored text is cut now and then, so that it does not grow forever. */
   async #trim(changes: readonly Change[], results: readonly Committed[]): Promise<void> {
     for (let i = 0; i < changes.length; i++) {
       const { id, entry } = changes[i]!

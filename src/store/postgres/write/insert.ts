@@ -1,4 +1,4 @@
-/** New tasks with their keys, in one transaction: ours, or the caller's own. */
+/** Inserts tasks with their keys in one transaction: ours or the caller's. */
 import { HoldfastError } from '../../../core/errors.ts'
 import { type KeyRecord, keyIsLive } from '../../../core/idempotency.ts'
 import type { Instant, TaskRecord } from '../../../core/task.ts'
@@ -14,22 +14,22 @@ type Keyed = Insertion & { readonly key: KeyRecord }
 const FRESH = FRESH_COLUMNS.split(', ')
 const WHOLE = COLUMNS_WITH_HISTORY.split(', ')
 
-/** Where tasks go, and which queues the insert notifies: a separate NOTIFY would cost one more round trip. */
+/** The target of an insert, and the queues that it notifies: a separate NOTIFY would cost another round trip. */
 export interface Into {
   readonly schema: string
   readonly channel: string
   /** The queues to notify. */
   readonly queues: readonly string[]
-  /** What the caller takes for the server's time; null: it does not say. */
+  /** The caller's estimate of the server's time; null if it has none. */
   readonly expected: Instant | null
 }
 
-/** A caller's idea of the time may be off by the way to the server and a wait for a connection. */
+/** The estimate may be off by the round trip and by a wait for a connection. */
 const TOLERANCE = 1_000
 
 const SERVER_CLOCK = `clock as materialized (select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as now)`
 
-/** Nothing was written: the tasks were stamped by a clock that is not the server's any more. */
+/** Throws if the estimate was wrong: the statement has written nothing, because the stamps of the tasks do not fit the server's clock. */
 const checkTime = (now: Instant, { expected }: Into): void => {
   if (expected === null || Math.abs(now - expected) <= TOLERANCE) return
   throw new HoldfastError(
@@ -44,7 +44,7 @@ const checkTime = (now: Instant, { expected }: Into): void => {
 
 const texts = new Map<string, string>()
 
-/** Statements are made once for all batches that vary in the same columns. Resolves with the ids, where `ending` returns them. */
+/** Statement texts are shared by all batches that vary in the same columns. Resolves with the ids if `ending` returns them. */
 const insertRows = async (
   executor: Executor,
   into: Into,
@@ -74,7 +74,7 @@ const insertRows = async (
   return told.flatMap(([, id]) => (id === null || id === undefined ? [] : [id as string]))
 }
 
-/** The ids that were not taken. */
+/** Returns the ids that were free. */
 const insertTasks = async (executor: Executor, into: Into, tasks: readonly TaskRecord[]): Promise<Set<string>> => {
   const ending = 'on conflict (id) do nothing returning id'
   const fresh = tasks.filter(isFresh).map(encodeFresh)
@@ -90,8 +90,8 @@ const CREATED: Inserted = { outcome: 'created' }
 const UNIQUE_VIOLATION = '23505'
 
 /**
- * Tasks without keys, each statement a transaction by itself: in good hope, and if an id is taken, with care. Asking for
- * each id beforehand, and telling of each that it was free, took a quarter of an insert.
+ * Inserts tasks without keys, each statement as a separate transaction. It assumes that all ids are free, and falls back to
+ * insertWithCare if one is taken: checking and returning every id took a quarter of an insert.
  */
 export const insertKeyless = async (
   executor: Executor,
@@ -108,11 +108,11 @@ export const insertKeyless = async (
   }
 }
 
-/** Also inside a transaction, which an id that is taken must not break. */
+/** Also works inside a transaction, which a taken id must not abort. */
 const insertWithCare = async (executor: Executor, into: Into, tasks: readonly TaskRecord[]): Promise<Inserted[]> => {
   const created = await insertTasks(executor, into, tasks)
   if (created.size === tasks.length) return tasks.map(() => CREATED)
-  // Taken, or given twice in this batch: the first is created, the second finds it.
+  // The id is taken, or appears twice in this batch: the first is created, the second finds it.
   const there = await getTasks(
     executor,
     into.schema,
@@ -129,10 +129,10 @@ const insertKeyed = async (
 ): Promise<Inserted[]> => {
   const at = now ?? ((await executor.query(`with ${CLOCK} select now from clock`, [null]))[0]![0] as number)
   checkTime(at, asked)
-  // Once is enough: waiting for another's key may take a while.
+  // Checked only once, because waiting for a key of another transaction may take a while.
   const into = { ...asked, expected: null }
   const results: Inserted[] = []
-  // In the order of the keys: two batches with the same keys wait for each other instead of for ever.
+  // In the order of the keys, so that two batches with the same keys wait for each other instead of deadlocking.
   const inOrder = [...insertions.entries()].sort(([, a], [, b]) =>
     a.key.key < b.key.key ? -1 : a.key.key > b.key.key ? 1 : 0,
   )
@@ -152,7 +152,7 @@ const insertKeyed = async (
   return results
 }
 
-/** For each key: the task id for which it was free, and now is taken. */
+/** Takes the keys that are free. Returns their task ids by key. */
 const takeKeys = async (
   executor: Executor,
   schema: string,
@@ -174,7 +174,7 @@ const takeKeys = async (
   return new Map(rows.map(([key, taskId]) => [key as string, taskId as string]))
 }
 
-/** The key is held, or the id is taken: seldom, so one by one. The lock on the key row makes everybody else wait. */
+/** Handles a key or an id that is taken. This is rare, so it goes one by one. The lock on the key row makes other inserts wait. */
 const insertOne = async (
   executor: Executor,
   into: Into,
@@ -182,7 +182,7 @@ const insertOne = async (
   { now, isTaken }: { readonly now: Instant; readonly isTaken: boolean },
 ): Promise<Inserted> => {
   const { schema } = into
-  // A key that was taken a moment ago stands for nothing yet.
+  // A key that this call has just taken has no task yet.
   const [held] = isTaken ? [] : await findKeys(executor, schema, [key.key], ' for update of k')
   if (held && keyIsLive(held.key, held.task !== null, now)) return { outcome: 'existing', ...held }
   const [clash] = await getTasks(executor, schema, [task.id])
@@ -200,7 +200,7 @@ const insertOne = async (
   return { outcome: 'created' }
 }
 
-/** Those with keys and those without, each in its own way, results in order. Must run inside a transaction. */
+/** Inserts tasks with and without keys and returns the results in order. Must run inside a transaction. */
 export const insertAll = async (
   executor: Executor,
   into: Into,

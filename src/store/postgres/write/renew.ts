@@ -1,12 +1,12 @@
-/** Renewals under their token. Also run by the keeper's thread, on its own connection. */
+/** Renewals, guarded by token. The keeper's thread runs them on its own connection. */
 import type { Instant } from '../../../core/task.ts'
 import type { Renewal, Renewed } from '../../store.ts'
 import { CLOCK } from '../claim/claimer.ts'
 import type { Executor, PgRow, Value } from '../connection.ts'
 
 /**
- * Asked in a way that no index fits: the planner takes running tasks for few and would pass all of them, with all that ran
- * lately, where the ids lead to these at once.
+ * Written so that no index matches: the planner assumes that few tasks are running and would scan them all, including dead
+ * entries, although the ids lead to the rows directly.
  */
 const RUNNING = `t.status || '' = 'running'`
 
@@ -47,7 +47,7 @@ export const renewLeases = async (
   return all.map((renewal) => held.get(nameOf(renewal)) ?? 'lost')
 }
 
-/** What this claim leased and has not been moved since. Running tasks are few, and have an index. */
+/** The tasks that this claim leased and that have not moved since. Running tasks are few and have an index. */
 export const leasedBy = async (
   executor: Pick<Executor, 'query'>,
   schema: string,
@@ -61,7 +61,7 @@ export const leasedBy = async (
   return rows.map(([id, token]) => ({ id: id as string, token: token as string }))
 }
 
-/** Those that were passed by, and have their token yet. */
+/** The skipped rows that still have their token. */
 const stillHeld = async (
   executor: Pick<Executor, 'query'>,
   schema: string,
@@ -92,7 +92,7 @@ const columnsOf = (renewals: readonly Renewal[]): Value[] => [
   renewals.map(({ progress }) => progress ?? null),
 ]
 
-/** One statement writes a row once: of several renewals of one lease the last counts, with the last progress given. */
+/** One statement can write a row only once, so the last of several renewals of a lease is used, with the last progress. */
 const lastOfEach = (renewals: readonly Renewal[]): readonly Renewal[] => {
   const last = new Map<string, Renewal>()
   for (const renewal of renewals) last.set(nameOf(renewal), { ...last.get(nameOf(renewal)), ...renewal })

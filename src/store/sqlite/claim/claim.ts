@@ -1,4 +1,4 @@
-/** One look at a queue: lease what is ready, report what is overdue, say when to look again. */
+/** One look at a queue: leases ready tasks, reports overdue ones, and says when to look again. */
 import type { DatabaseSync } from 'node:sqlite'
 import { cutToWeight, readToWeight } from '../../../core/page-weight.ts'
 import type { Instant } from '../../../core/task.ts'
@@ -22,7 +22,7 @@ const EXPIRED = `select ${COLUMNS} from holdfast_task indexed by holdfast_task_e
 const FIRST_LAPSE = `select lease_expires_at from holdfast_task indexed by holdfast_task_lease where status = 'running' order by lease_expires_at limit 1`
 const FIRST_EXPIRY = `select expires_at from holdfast_task indexed by holdfast_task_expiry where status = 'pending' and expires_at is not null order by expires_at limit 1`
 
-/** Written as machine.claim writes it; the entry is the one that JSON.stringify would make. */
+/** Writes the same record as machine.claim, and the same history entry as JSON.stringify. */
 const LEASE = `
   update holdfast_task set
     status = 'running', revision = revision + 1, attempts = attempts + 1, updated_at = ?1, started_at = ?1,
@@ -30,10 +30,10 @@ const LEASE = `
     history = history || ',{"n":' || (revision + 1) || ',"at":' || ?1 || ',"move":"claim","to":"running","by":' || ?5 || ',"op":' || ?7 || '.' || key || '"}'
   where key in (select value from json_each(?6))`
 
-/** Read first and written after: RETURNING copies every row once more, and gives no order anyway. */
+/** Rows are read before they are written: RETURNING copies every row once more, and has no defined order. */
 const BY_KEYS = `select ${CLAIMED_COLUMNS} from holdfast_task where key in (select value from json_each(?))`
 
-/** The answer of a look that leases nothing: made without a transaction, so that an idle worker never takes the file's write lock. null: there is something to lease. */
+/** The result of a look that leases nothing, without a transaction, so that an idle worker never takes the write lock. null if there is something to lease. */
 export const idleLook = (db: DatabaseSync, want: ClaimRequest, now: Instant): ClaimedRows | null => {
   const ready = new Ready(db, want.queue, want.types, now)
   const { keys, later } = ready.keys(1)
@@ -58,14 +58,14 @@ export const claimRows = (db: DatabaseSync, want: ClaimRequest, now: Instant, ta
 const KEY_AT = 0
 const INPUT_AT = CLAIMED_COLUMNS.split(', ').indexOf('input')
 
-/** In the order of the keys: all of them, or the first, as many as one answer may hold. */
+/** In the order of the keys: all of them, or as many of the first as one reply may hold. */
 const rowsOf = (db: DatabaseSync, keys: readonly number[]): Row[] => {
   const { taken, isCut } = cutToWeight(all(db, JSON.stringify(keys)), weightOfClaimed)
   if (!isCut) {
     const byKey = new Map(taken.map((row) => [row[KEY_AT] as number, row]))
     return keys.map((key) => byKey.get(key)!)
   }
-  // They come in an order of their own: read again one by one.
+  // SQLite returned them in another order: read them again one by one.
   return readToWeight(keys, (key) => prepared(db, BY_KEYS).get(`[${key}]`) as unknown as Row, weightOfClaimed)
 }
 
@@ -84,7 +84,7 @@ const lease = (
   prepared(db, LEASE).run(now, op, workerId, now + leaseTtl, JSON.stringify(workerId), list, openQuoted(op), leaseTtl)
 }
 
-/** As JSON, still open at its end: the token is the op and what follows it. */
+/** A JSON string without its closing quote, so that the rest of the token can be appended. */
 const openQuoted = (text: string): string => JSON.stringify(text).slice(0, -1)
 
 const dueRows = (db: DatabaseSync, { dueLimit }: ClaimRequest, now: Instant): Row[] => {

@@ -1,8 +1,8 @@
-/** Claimed tasks on their way from the thread: numbers in one block and only the texts that differ, because copying is what costs. */
+/** The encoding of claimed tasks for the message from the thread: numbers in one block, and only the texts that differ, because copying dominates the cost. */
 import type { TaskRecord } from '../../../core/task.ts'
 import { CLAIMED_NUMBERS, CLAIMED_TEXTS, type ClaimedRow, type ClaimedWith, decodeClaimed } from '../../sql/claimed.ts'
 
-/** Read before the claim is written, hence revision and attempts as they will be. */
+/** Rows are read before the claim is written, so revision and attempts are incremented here. */
 const numbers = CLAIMED_NUMBERS.map((column) =>
   column === 'revision' || column === 'attempts' ? `${column} + 1` : column,
 )
@@ -11,7 +11,7 @@ export const CLAIMED_COLUMNS = ['key', ...numbers, ...CLAIMED_TEXTS].join(', ')
 const WIDTH = 1 + CLAIMED_NUMBERS.length
 /** Id and input. */
 const COMMON = 2
-/** Texts that most tasks have not; between them and the common ones stands the type. */
+/** The number of texts that most tasks lack. The type is between them and the common ones. */
 const RARE = CLAIMED_TEXTS.length - COMMON - 1
 
 export interface Claimed {
@@ -19,9 +19,9 @@ export interface Claimed {
   readonly numbers: Float64Array
   /** Id and input of each task. */
   readonly texts: readonly string[]
-  /** One for all, or one each. */
+  /** One type for all tasks, or one per task. */
   readonly types: string | readonly string[]
-  /** RARE per task; null when no task has any. */
+  /** RARE per task; null if no task has any. */
   readonly rare: readonly (string | null)[] | null
 }
 

@@ -1,14 +1,14 @@
 /**
- * What is due in a queue where any type will do: types and priorities are found by jumping along the index, a bounded number in one
- * look. Where there are more, looks take turns: the next one begins where this one ended.
+ * The due levels of a queue, for claims of any type. Types and priorities are found by jumping along the index, a bounded number in one
+ * look. If there are more, looks take turns: the next one begins where this one ended.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Instant } from '../../../core/task.ts'
 import { prepared } from '../connection.ts'
 
-/** Types with one of their priorities; tasks that may expire stand apart. About 5 µs each. */
+/** The most levels in one look, at about 5 µs each. A level is a type with one of its priorities; tasks that may expire are separate levels. */
 const MOST_LEVELS = 5_000
-/** Each of them is read for candidates. */
+/** The most due levels in one look: each is read for candidates. */
 const MOST_DUE = 500
 
 interface Level {
@@ -35,7 +35,7 @@ const LEVELS = `
 interface Turn {
   /** The next look begins after this type. */
   after: string
-  /** The first instant at which more is due, of what this round has passed. */
+  /** When the next task of the levels that this round has passed is due. */
   later: Instant | null
 }
 
@@ -43,9 +43,9 @@ const turns = new WeakMap<DatabaseSync, Map<string, Turn>>()
 
 export interface DueLevels {
   readonly levels: readonly Level[]
-  /** The first instant of those that are not due; now, while there are more to look at. */
+  /** When the next task is due; now, if there are more levels to look at. */
   readonly later: Instant | null
-  /** The next look goes on from here. */
+  /** Makes the next look continue from here. */
   turnOver(): void
 }
 
@@ -75,7 +75,7 @@ export const dueLevels = (db: DatabaseSync, queue: string, now: Instant): DueLev
       const queues = turns.get(db) ?? new Map<string, Turn>()
       turns.set(db, queues)
       if (isWhole) queues.delete(queue)
-      // A type that was not passed whole comes again, unless it fills a look by itself.
+      // A type that was read only in part is read again, unless it fills a look by itself.
       else queues.set(queue, { after: complete === '' ? current : complete, later })
     },
   }

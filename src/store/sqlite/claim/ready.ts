@@ -1,13 +1,13 @@
 /**
- * The first tasks of a queue that may be claimed, in order. Walks only what can be claimed: types that are wanted, one priority
- * after the other, what is due in each. Reads about as many entries as it returns and a few more per line, whatever else waits.
+ * The first claimable tasks of a queue, in order. It walks only index entries that can be claimed: the requested types, priority by
+ * priority, due tasks only. It reads about as many entries as it returns and a few more per line, however many other tasks wait.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Instant } from '../../../core/task.ts'
 import { prepared } from '../connection.ts'
 import { type DueLevels, dueLevels } from './levels.ts'
 
-/** Where a candidate stands in the queue. */
+/** The position of a candidate in the queue. */
 type Candidate = [key: number, availableAt: Instant, id: string]
 
 const READY = `from holdfast_task indexed by holdfast_task_ready where status = 'pending' and queue = ?`
@@ -15,8 +15,8 @@ const IN_LINE = `${READY} and type = ? and expiring = ?`
 const TOP_LEVEL = `select priority ${IN_LINE} order by priority desc limit 1`
 const NEXT_LEVEL = `select priority ${IN_LINE} and priority < ? order by priority desc limit 1`
 /**
- * The next priority below at which something is due, and the first instant of those that are passed. One statement that jumps along
- * the index passes 2,000 priorities in 3 ms; a question for each took 150.
+ * The next lower priority with a due task, and the first due time of the priorities skipped on the way. One statement that jumps along
+ * the index skips 2,000 priorities in 3 ms; one query per priority took 150 ms.
  */
 const LEVEL_BELOW = `${IN_LINE.replace('queue = ?', 'queue = ?1').replace('type = ?', 'type = ?2').replace('expiring = ?', 'expiring = ?3')} and priority < level.priority order by priority desc, available_at limit 1`
 const NEXT_DUE_LEVEL = `
@@ -26,7 +26,7 @@ const NEXT_DUE_LEVEL = `
     select (select priority ${LEVEL_BELOW}), (select available_at ${LEVEL_BELOW}) from level where level.priority is not null and level.begins > ?5
   )
   select min(case when begins <= ?5 then priority end), min(case when begins > ?5 and priority < ?4 then begins end) from level`
-/** Priorities are mostly few: that many are asked for one by one. */
+/** Most queues have few priorities: up to this many are queried one by one. */
 const FEW_LEVELS = 8
 const CANDIDATES = `select key, available_at, id ${IN_LINE} and priority = ? and (available_at, id) > (?, ?) and available_at <= ? and (expires_at is null or expires_at > ?) order by available_at, id limit ?`
 const LATER = `select available_at ${IN_LINE} and priority = ? and available_at > ? order by available_at limit 1`
@@ -34,20 +34,20 @@ const LIVE = `select 1 from holdfast_task indexed by holdfast_task_live where st
 const FIRST_TYPE = `select type ${READY} order by type limit 1`
 const NEXT_TYPE = `select type ${READY} and type > ? order by type limit 1`
 
-/** The tasks of one type that may expire, or that may not, at its next priority. */
+/** The tasks of one type, either those that may expire or those that may not, at its next priority. */
 interface Line {
   readonly type: string
   readonly expiring: 0 | 1
   priority: number
-  /** Its other priorities are lines of their own. */
+  /** True if its other priorities are separate lines. */
   readonly isOnly: boolean
 }
 
-/** What was read of a line at one priority. */
+/** The part of a line that has been read at one priority. */
 interface Read {
   readonly line: Line
   waiting: readonly Candidate[]
-  /** The last that was read: reading goes on after it. */
+  /** The last candidate read: reading continues after it. */
   last: Candidate | null
   share: number
   isExhausted: boolean
@@ -59,12 +59,12 @@ export class Ready {
   readonly #now: Instant
   #lines: Line[] = []
   #levels = 0
-  /** The first instant of the priorities that were passed without a look at each. */
+  /** The first due time of the priorities that were skipped. */
   #passed: Instant | null = null
-  /** Where any type will do. */
+  /** Used when any type may be claimed. */
   #due: DueLevels | null = null
 
-  /** `types` null: any, of as many as one look takes. */
+  /** `types` null means any type, as many as fit in one look. */
   constructor(db: DatabaseSync, queue: string, types: readonly string[] | null, now: Instant) {
     this.#db = db
     this.#queue = queue
@@ -83,7 +83,7 @@ export class Ready {
     }
   }
 
-  /** What this look has seen has had its turn. */
+  /** Makes the next look start after the levels that this one has seen. */
   turnOver(): void {
     this.#due?.turnOver()
   }
@@ -103,7 +103,7 @@ export class Ready {
     return { keys, later: earlier(later, this.#passed ?? undefined) }
   }
 
-  /** A share of each line, merged as far as the order is certain; then more of the lines that ran out. */
+  /** Reads a share of each line and merges the shares as far as the order is certain; then reads more of the lines that ran out. */
   #first(lines: readonly Line[], limit: number): Candidate[] {
     const share = lines.length === 1 ? limit : Math.ceil((limit * 1.5) / lines.length) + 2
     const reads = lines.map((line): Read => ({ line, waiting: [], last: null, share, isExhausted: this.#isDead(line) }))
@@ -145,7 +145,7 @@ export class Ready {
     read.share = share * 2
   }
 
-  /** Everything in it has expired: a crowd of those is passed with one question. */
+  /** True if everything in the line has expired: any number of expired tasks is skipped with one query. */
   #isDead({ type, expiring, priority }: Line): boolean {
     return expiring === 1 && one(this.#db, LIVE, this.#queue, type, priority, this.#now) === undefined
   }
@@ -173,10 +173,10 @@ export class Ready {
   }
 }
 
-/** A line that is at its end. */
+/** The priority of a line that is at its end. */
 const NONE = Number.NEGATIVE_INFINITY
 
-/** Mostly few types wait: then asking which they are takes fewer questions than asking for each that is wanted. */
+/** Usually few types wait, so listing them takes fewer queries than asking for each requested type. */
 const typesToAsk = (db: DatabaseSync, queue: string, wanted: readonly string[]): Iterable<string> => {
   const asked = new Set(wanted)
   const found: string[] = []
@@ -191,7 +191,7 @@ const typesToAsk = (db: DatabaseSync, queue: string, wanted: readonly string[]):
 
 const inOrder = (a: Candidate, b: Candidate): number => a[1] - b[1] || (a[2] < b[2] ? -1 : a[2] > b[2] ? 1 : 0)
 
-/** How many of these, which are in order, come no later than `end`. */
+/** How many of these ordered candidates are not after `end`. */
 const countUntil = (candidates: readonly Candidate[], end: Candidate): number => {
   let [from, to] = [0, candidates.length]
   while (from < to) {

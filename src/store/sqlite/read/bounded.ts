@@ -32,7 +32,7 @@ export const listBounded = (
   return waitingRows(db, query, page, now)
 }
 
-/** The newest pending tasks, found by what their index has; their rows are read until the page is full. */
+/** The newest pending tasks. Candidates come from the index; their rows are read until the page is full. */
 const waitingRows = (db: DatabaseSync, query: Query, { limit, after }: Page, now: Instant): ListedRows => {
   const indexed = condition(indexedPart(query), now)
   const beyond = after === undefined ? '' : ' and +id < ?'
@@ -96,14 +96,14 @@ export const countQueues = (
   return names.map((name) => countQueue(db, name, cap, mostRead, now))
 }
 
-/** Totals of whole statuses are kept; only what waits is to be told apart. */
+/** Totals per status are stored, so only pending tasks must be split into views. */
 const countQueue = (db: DatabaseSync, queue: string, cap: number, mostRead: number, now: Instant): QueueCounts => {
   const of = (status: string): number => countOf(db, queue, status)
   const some = (columns: string, when: '<=' | '>', most = cap + 1): string =>
     `(select ${columns} from holdfast_task where ${WAITING} and queue = ? and available_at ${when} ? limit ${most})`
   const waiting = of('pending')
   const later = waiting === 0 ? 0 : numberOf(db, `select count(*) from ${some('1', '>')}`, queue, now)
-  // Not in the index: rows are read.
+  // The index does not have the retry count, so rows are read.
   const read = Math.min(later, mostRead)
   const retrying =
     read === 0

@@ -1,8 +1,8 @@
-/** How many tasks each queue has in each status, kept in the same transaction as the tasks themselves. */
+/** How many tasks each queue has in each status, updated in the same transaction as the tasks. */
 import type { DatabaseSync } from 'node:sqlite'
 import { prepared } from '../connection.ts'
 
-/** Differences of one transaction, written once at its end. */
+/** The differences of one transaction, written once at its end. */
 export class Tally {
   readonly #deltas = new Map<string, Map<string, number>>()
 

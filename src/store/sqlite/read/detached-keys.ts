@@ -12,7 +12,7 @@ const PUT =
   'values (?1, ?2, ?3, ?4, ?5, not exists (select 1 from holdfast_task where id = ?2)) ' +
   'on conflict (key) do update set task_id = excluded.task_id, hash = excluded.hash, expires_at = excluded.expires_at, exact = excluded.exact, orphan = excluded.orphan'
 
-/** No key is empty, so all of them come after the empty text. */
+/** No key is empty, so all keys sort after the empty string. */
 export const listDetachedKeys = (db: DatabaseSync, limit: number, after = ''): KeyRecord[] => {
   const rows = prepared(db, LIST).all(after, limit) as unknown as [string, string, string, number, number][]
   return rows.map(([key, taskId, hash, expiresAt, exact]) => ({ key, taskId, hash, expiresAt, exact: exact === 1 }))

@@ -1,4 +1,4 @@
-/** Reads: by id, by key, by page, and counts. Long walks go in bounded steps, so that the thread stays free for others. */
+/** Reads by id, key and page, and counts. Long walks are split into bounded steps, so that the thread can serve other calls in between. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { KeyRecord } from '../../../core/idempotency.ts'
 import { cutToWeight, readToWeight } from '../../../core/page-weight.ts'
@@ -16,7 +16,7 @@ export const getRow = (db: DatabaseSync, id: string): Row | null =>
     | Row
     | undefined) ?? null
 
-/** Of the first of these ids: as many as one answer may hold. */
+/** The rows of the first ids, as many as one reply may hold. */
 export const getRows = (db: DatabaseSync, ids: readonly string[]): (Row | null)[] =>
   readToWeight(
     ids,
@@ -33,7 +33,7 @@ export const findKey = (db: DatabaseSync, key: string): { key: KeyRecord; task: 
   return { key: { key: name, taskId, hash, expiresAt, exact: exact === 1 }, task: getRow(db, taskId) }
 }
 
-/** What this claim leased and has not been moved since. */
+/** The tasks that this claim leased and that have not moved since. */
 export const leasedBy = (db: DatabaseSync, workerId: string, op: string): { id: string; token: string }[] =>
   (
     prepared(
@@ -42,7 +42,7 @@ export const leasedBy = (db: DatabaseSync, workerId: string, op: string): { id: 
     ).all(workerId, `${op}.`) as unknown as [string, string][]
   ).map(([id, token]) => ({ id, token }))
 
-/** How many rows one step of a walk may pass. */
+/** The most rows in one step of a walk. */
 const STEP = 5_000
 
 export const condition = (query: Query, now: Instant): Condition => conditionOf(query, now, TAGGED)
@@ -51,7 +51,7 @@ const TAGGED: Tagged = {
   has: 'instr(options, ?) > 0',
 }
 
-/** What has changed lately, by three indexes: moved and at rest; running; made and not yet moved. */
+/** Recent changes, by three indexes: moved and not running; running; submitted and not yet moved. */
 const CHANGED =
   `id in (select id from holdfast_task where ${MOVED} and updated_at > ?1 and updated_at < ?3` +
   ` union all select id from holdfast_task where status = 'running' and updated_at > ?1` +
@@ -61,8 +61,8 @@ const FOREVER = Number.MAX_SAFE_INTEGER
 const RUNNING = `status = 'running'`
 
 /**
- * Rare statuses have an index of their own, running tasks are few, and so is what has changed lately: these are found
- * without a walk. null: walk.
+ * Rare statuses have an index, running tasks are few, and so are recent changes: these are found without a walk. null means
+ * that a walk is needed.
  */
 export const direct = (query: Query, now: Instant): Condition | null => {
   const { workerId, updatedAfter, updatedBefore = FOREVER } = query
@@ -74,11 +74,11 @@ export const direct = (query: Query, now: Instant): Condition | null => {
 
 export interface Step {
   readonly rows: Row[]
-  /** Where to go on; null: there is no more, or the page is full. */
+  /** Where to continue; null if there is no more or the page is full. */
   readonly after: string | null
 }
 
-/** At most `limit` matching rows after `after`, having passed at most `most`. */
+/** Returns at most `limit` matching rows after `after`, and scans at most `most`. */
 export const listStep = (
   db: DatabaseSync,
   query: Query,
@@ -117,7 +117,7 @@ export const listStep = (
   return { rows: taken, after: isCut || taken.length === limit || edge === undefined ? null : edge[0] }
 }
 
-/** Read one by one, so that what is not taken is never in memory. */
+/** Reads rows one by one, so that rows beyond the limit are never in memory. */
 export const cutRows = (rows: Iterable<unknown>): { taken: Row[]; isCut: boolean } =>
   cutToWeight(rows as Iterable<Row>, weightOfRow)
 
@@ -125,7 +125,7 @@ export const isWholeStatus = ({ queue: _, views, ...others }: Query): boolean =>
   Object.values(others).every((value) => value === undefined) &&
   (views?.every(({ available, retried }) => available === undefined && !retried) ?? true)
 
-/** Of whole statuses. */
+/** The stored total of whole statuses. */
 export const totalOf = (db: DatabaseSync, { queue, views }: Query): number => {
   const statuses = new Set(views?.map(({ status }) => status) ?? STATUSES)
   let total = 0
@@ -133,7 +133,7 @@ export const totalOf = (db: DatabaseSync, { queue, views }: Query): number => {
   return total
 }
 
-/** Up to `cap`. */
+/** Counts up to `cap`. */
 export const countRows = (db: DatabaseSync, query: Query, cap: number, now: Instant): number => {
   const { sql, values } = condition(query, now)
   const row = prepared(db, `select count(*) from (select 1 from holdfast_task where ${sql} limit ?)`).get(

@@ -1,4 +1,4 @@
-/** Which store a file holds and how far it has come; and a restored one made fit to go on with. */
+/** The identity and epoch of a store, and the acceptance of a restored one. */
 import { randomUUID } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
 import { FENCE_LEAP, type StoreState } from '../../../core/restore.ts'
@@ -12,7 +12,7 @@ export const readState = (db: DatabaseSync): StoreState => {
   return { identity: meta.get('identity') ?? null, epoch: Number(meta.get('epoch') ?? 0) }
 }
 
-/** A new identity, so that processes that still have the old one stop; and fences that no earlier lease had. */
+/** Writes a new identity, so that processes with the old one stop, and raises the fences above those of any earlier lease. */
 export const acceptRestore = (db: DatabaseSync): number => {
   writeMeta(db, 'identity', randomUUID())
   const leap = `update holdfast_task set attempts = attempts + ? where status = 'pending' or status = 'running'`

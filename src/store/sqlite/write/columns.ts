@@ -1,14 +1,14 @@
-/** Rows of one shape as columns: what is the same in all of them travels once, because copying between threads is what costs. */
+/** Rows of one shape as columns. A value that all rows share is sent once, because copying between threads dominates the cost. */
 import type { Cell, Row } from '../../sql/rows.ts'
 
-/** The texts of a column as one: copying one long text costs a fraction of copying many short ones. */
+/** The texts of a column joined into one: copying one long text costs a fraction of copying many short ones. */
 interface Joined {
   readonly joined: string
 }
 
 export interface Columns {
   readonly count: number
-  /** One value for all rows, or one for each. */
+  /** One value for all rows, or one value per row. */
   readonly columns: readonly (Cell | Joined | readonly Cell[])[]
 }
 
@@ -35,11 +35,11 @@ const joined = (rows: readonly Row[], n: number): Joined | null => {
     if (typeof cell !== 'string' || cell.includes(SEPARATOR)) return null
     text += text === '' ? cell : SEPARATOR + cell
   }
-  // One text that is empty cannot be told from none.
+  // A single empty text would look like no text.
   return rows[0]![n] === '' ? null : { joined: text }
 }
 
-/** Each column as what all rows share, or an array with one value for each. */
+/** Each column is one shared value, or an array with one value per row. */
 export const unpackColumns = ({ columns }: Columns): readonly (Cell | readonly Cell[])[] =>
   columns.map((column) => (isJoined(column) ? column.joined.split(SEPARATOR) : column))
 

@@ -1,4 +1,4 @@
-/** Tasks that end alike in one turn, as most do: one statement writes them all, and only their keys travel to the thread. */
+/** Endings of one turn that are alike, as most are: one statement writes them all, and only their keys are sent to the thread. */
 import type { DatabaseSync } from 'node:sqlite'
 import { type Change, type ChangeSet, HISTORY_KEPT } from '../../../core/task.ts'
 import { assignmentsOf, type Cell, entryBeforeOp, isPlain, isSameEntry, pushValues, shapeOf } from '../../sql/rows.ts'
@@ -8,7 +8,7 @@ import { withOption } from './options.ts'
 
 export interface Endings {
   readonly text: string
-  /** Bound before the keys, as JSON, and after them. */
+  /** Values bound before the keys (as JSON), and after them. */
   readonly before: readonly Cell[]
   readonly keys: string
   readonly after: readonly Cell[]
@@ -20,14 +20,14 @@ export interface Endings {
 
 interface Group {
   readonly first: Change
-  /** The token of each is this and its key. */
+  /** Each token is this text followed by the row's key. */
   readonly tokenStart: string
   readonly keys: number[]
 }
 
-/** Smaller groups are no faster than their rows one by one. */
+/** Smaller groups are no faster than row by row. */
 const ENOUGH = 8
-/** A batch comes from few claims and few instants. With more groups than this the ends all differ, and grouping gains nothing. */
+/** A batch usually comes from few claims and few instants. With more groups than this, grouping gains nothing. */
 const MOST_GROUPS = 8
 
 const texts = new Map<string, string>()
@@ -44,7 +44,7 @@ const textFor = (set: ChangeSet): string => {
   return text
 }
 
-/** The start of its lease's token, when the change is the end of a run: its entry's op is that token. null: it is something else. */
+/** The start of the lease token if the change is the end of a run, whose entry has the token as its op; null for any other change. */
 const tokenStartOf = ({ from, entry: { op, n }, leaseExpiresAt, mark }: Change): string | null => {
   if (from !== 'running' || leaseExpiresAt !== undefined || n > HISTORY_KEPT || typeof mark !== 'number') return null
   const start = op.slice(0, op.lastIndexOf('.') + 1)
@@ -82,7 +82,7 @@ const encode = ({ first: { queue, revision, from, set, entry }, tokenStart, keys
   }
 }
 
-/** null: they are not alike enough. */
+/** null if they are not alike enough. */
 export const encodeEndings = (changes: readonly Change[]): Endings[] | null => {
   const most = Math.min(changes.length / ENOUGH, MOST_GROUPS)
   const groups: Group[] = []
@@ -98,7 +98,7 @@ export const encodeEndings = (changes: readonly Change[]): Endings[] | null => {
   return groups.map(encode)
 }
 
-/** Writes all of them, or none and returns false: another process may have written one first. The caller then writes row by row. */
+/** Writes all of them; or none and returns false, if another process has written one first. The caller then writes row by row. */
 export const commitEndings = (db: DatabaseSync, endings: readonly Endings[], tally: Tally): boolean => {
   db.exec('savepoint holdfast_endings')
   const areWritten = endings.every(

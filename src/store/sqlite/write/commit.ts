@@ -1,4 +1,4 @@
-/** Writes that name one task: changes under their revision, renewals under their token, removals. */
+/** Writes to existing tasks: changes guarded by revision, renewals guarded by token, removals. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Change, ChangeSet, Instant } from '../../../core/task.ts'
 import { HISTORY_KEPT } from '../../../core/task.ts'
@@ -9,7 +9,7 @@ import type { Tally } from '../read/counts.ts'
 import { type Columns, packRows, unpackRows } from './columns.ts'
 import { withOption } from './options.ts'
 
-/** Changes as they travel to the thread: those of one shape share the text of their statement. */
+/** The encoding of changes for the message to the thread: those of one shape share the text of their statement. */
 export interface ChangeRows {
   readonly texts: readonly string[]
   /** Index of the text, revision after, queue, status before and after, and the values to bind, of which the id is the last but one. */
@@ -17,7 +17,7 @@ export interface ChangeRows {
 }
 
 const HEADER = 5
-/** In the statement of a change that takes a lapsed lease. */
+/** The extra condition of a change that takes a lapsed lease. */
 const TAKES_LEASE = 'lease_expires_at = ? and '
 
 interface Statement {
@@ -26,7 +26,7 @@ interface Statement {
 
 const statements = new Map<string, Statement>()
 
-/** One statement per set of fields: its text is made once. `keyed`: the row's own key is known; `seen`: so is the lease's end. */
+/** One statement per set of fields, whose text is built once. `keyed`: the row's key is known; `seen`: the lease's end is known. */
 const statementFor = (set: ChangeSet, keyed: boolean, seen: boolean): Statement => {
   const shape = `${keyed ? 'k' : ''}${seen ? 's' : ''}${shapeOf(set)}`
   let statement = statements.get(shape)
@@ -60,19 +60,19 @@ export const encodeChanges = (changes: readonly Change[]): ChangeRows => {
     row.push(id, revision)
     return row
   })
-  // Mostly all changes are alike: tasks that completed.
+  // Usually all changes are alike: tasks that completed.
   return { texts, rows: texts.length === 1 ? packRows(rows) : rows }
 }
 
-/** What commitRows says, in full. */
+/** Expands the compact result of commitRows. */
 export const commitAnswer = (
   changes: readonly Change[],
   committed: readonly Committed[] | null,
 ): readonly Committed[] => committed ?? changes.map(() => 'written')
 
 /**
- * null: all were written. `isLate`: the call has waited long for the file's lock. So have the renewals of others, so no lease is taken:
- * the caller must look again.
+ * Returns null if all were written. `isLate` means that the call has waited long for the file's lock. Renewals of other workers have waited
+ * too, so no lease is taken, and the caller must look again.
  */
 export const commitRows = (
   db: DatabaseSync,
@@ -94,7 +94,7 @@ const commitRow = (db: DatabaseSync, texts: readonly string[], row: Row, tally: 
     tally.add(queue, from, -1)
     tally.add(queue, to, 1)
   }
-  // Two in a hundred, because every other move may be a claim, which does not trim.
+  // Two in a hundred, because every second move may be a claim, and claims do not trim.
   if (n > HISTORY_KEPT && n % HISTORY_KEPT <= 1) trim(db, id)
   return 'written'
 }
@@ -102,7 +102,7 @@ const commitRow = (db: DatabaseSync, texts: readonly string[], row: Row, tally: 
 const exists = (db: DatabaseSync, id: string): boolean =>
   prepared(db, 'select 1 from holdfast_task where id = ?').get(id) !== undefined
 
-/** Readers cut a history to what is kept; the stored text is cut now and then, so that it does not grow without end. */
+/** Readers cut a history to the kept length; the stored text is cut now and then, so that it does not grow forever. */
 const trim = (db: DatabaseSync, id: string): void => {
   const row = prepared(db, 'select history from holdfast_task where id = ?').get(id) as unknown as [string]
   prepared(db, 'update holdfast_task set history = ? where id = ?').run(trimHistory(row[0]), id)
@@ -136,7 +136,7 @@ const ORPHAN_KEY = 'update holdfast_key set orphan = 1 where key = ? and task_id
 const DEAD_KEYS =
   'delete from holdfast_key where key in (select key from holdfast_key where orphan = 1 and expires_at <= ? limit 200)'
 
-/** Keys that outlived their task and then their own time. */
+/** Removes expired keys whose task is gone. */
 export const sweepKeys = (db: DatabaseSync, now: Instant): void => {
   prepared(db, DEAD_KEYS).run(now)
 }

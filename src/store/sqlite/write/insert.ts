@@ -1,4 +1,4 @@
-/** New tasks with their keys. Runs on the store's thread, and on the caller's own connection for a transactional submit. */
+/** Inserts tasks with their keys. Runs on the store's thread and, for a transactional submit, on the caller's connection. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { type KeyRecord, keyIsLive } from '../../../core/idempotency.ts'
 import type { Instant } from '../../../core/task.ts'
@@ -15,7 +15,7 @@ export interface InsertRow {
   readonly key: KeyRecord | null
 }
 
-/** As Inserted of the contract, with rows instead of records. null: created. */
+/** Like `Inserted` of the contract, with rows instead of records. null means created. */
 export type InsertedRow = null | { readonly key: KeyRecord; readonly task: Row | null } | { readonly task: Row }
 
 const marks = (columns: string): string =>
@@ -31,12 +31,12 @@ const PUT_KEY =
 
 const STATUS_AT = 11
 
-/** Rows in one statement: from about here on more of them save nothing. */
+/** Rows per statement. More rows save nothing. */
 const BLOCK = 50
 
 const COLUMNS = FRESH_COLUMNS.split(', ')
 
-/** A block of rows; what they share is bound once, as the first parameters. */
+/** A statement for a block of rows. Values that they share are bound once, as the first parameters. */
 const blockText = (own: readonly boolean[]): string => {
   const shared = own.filter((isOwn) => !isOwn).length
   const width = own.length - shared
@@ -59,7 +59,7 @@ const blockStatement = (db: DatabaseSync, own: readonly boolean[]): StatementSyn
   return prepared(db, text)
 }
 
-/** null: all were created. */
+/** Returns null if all were created. */
 export const insertPlain = (db: DatabaseSync, tasks: Columns, tally: Tally): InsertedRow[] | null => {
   const columns = unpackColumns(tasks)
   const own = columns.map((column) => Array.isArray(column))
@@ -76,7 +76,7 @@ export const insertPlain = (db: DatabaseSync, tasks: Columns, tally: Tally): Ins
       if (!Array.isArray(queues)) tally.add(queues as string, 'pending', BLOCK)
       else for (let i = start; i < start + BLOCK; i++) tally.add(queues[i] as string, 'pending', 1)
     } catch (error) {
-      // Nothing of the block was written: one of its ids is taken, and which one is told row by row.
+      // The block was not written because one of its ids is taken: insert row by row to find out which.
       if (!isTaken(error)) throw error
       for (let i = start; i < start + BLOCK; i++) results[i] = insertTask(db, rowAt(columns, i), true, tally)
     }

@@ -1,10 +1,10 @@
-/** Takes back what a process with a clock far ahead has written: dates in the future count from now instead. */
+/** Repairs what a process with a clock far ahead has written: dates in the future are set to now. */
 import type { DatabaseSync } from 'node:sqlite'
 import { MOST_AHEAD } from '../../../core/host-clock.ts'
 import type { ClockRepaired } from '../../store.ts'
 import { writeMeta } from '../schema.ts'
 
-/** Also for the examiner, which counts them. `:limit` is ten minutes from `:now`. */
+/** Exported for the examiner, which counts them. `:limit` is ten minutes after `:now`. */
 export const LEASES_AHEAD = `status = 'running' and lease_expires_at > :limit + coalesce(lease_ttl, 0)`
 export const TASKS_AHEAD = `(created_at > :limit or updated_at > :limit)`
 

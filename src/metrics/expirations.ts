@@ -1,4 +1,4 @@
-/** Pending tasks that will expire, as far as they were seen: enough to warn before they do. */
+/** Pending tasks that will expire, as far as this process has seen them: enough to warn in advance. */
 import type { Instant, Task } from '../index.ts'
 
 interface Waiting {
@@ -7,14 +7,14 @@ interface Waiting {
   readonly expiresAt: Instant
 }
 
-/** Beyond it, the oldest known are forgotten. */
+/** Beyond this number, the oldest are forgotten. */
 const MOST = 100_000
 const NEAR = 60_000
 
 export class Expirations {
   readonly #waiting = new Map<string, Waiting>()
 
-  /** After a move, or when it was found. */
+  /** Call it after a move, or when the task was read. */
   see({ id, type, queue, status, expiresAt }: Task): void {
     this.#waiting.delete(id)
     if (status !== 'pending' || expiresAt === null) return
@@ -26,7 +26,7 @@ export class Expirations {
     this.#waiting.delete(id)
   }
 
-  /** Those that are near, the ones that were seen first before the others. */
+  /** The tasks that expire soon, in the order in which they were first seen. */
   idsNear(now: Instant, most: number): string[] {
     const ids: string[] = []
     for (const [id, { expiresAt }] of this.#waiting) {
@@ -36,7 +36,7 @@ export class Expirations {
     return ids
   }
 
-  /** How many are near, by type and queue. */
+  /** How many expire soon, by type and queue. */
   near(now: Instant): { readonly type: string; readonly queue: string; readonly count: number }[] {
     const groups = new Map<string, { type: string; queue: string; count: number }>()
     for (const [id, { type, queue, expiresAt }] of this.#waiting) {

@@ -1,2 +1,2 @@
-/** `holdfast/metrics`: what happens to tasks, as Prometheus reads it. With or without a server. */
+/** `holdfast/metrics`: Prometheus metrics about tasks, with or without a server. */
 export { createMetrics, type Metrics, type MetricsOptions } from './metrics.ts'

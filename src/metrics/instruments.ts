@@ -1,4 +1,4 @@
-/** The metrics and their names, which do not change: dashboards and alerts are built on them. */
+/** The metrics. Their names are stable, because dashboards and alerts depend on them. */
 import { Counter, Gauge, Histogram, type Registry } from '@prometheus-io/client'
 
 const LABELS = ['task_type', 'queue'] as const

@@ -1,4 +1,4 @@
-/** From moves to numbers: of this process, or of the whole store. */
+/** Turns moves into metrics, of this process or of the whole store. */
 import { type Channel, channel } from 'node:diagnostics_channel'
 import { Registry } from '@prometheus-io/client'
 import {
@@ -18,26 +18,26 @@ import { type Counted, type Instruments, makeInstruments } from './instruments.t
 
 export interface MetricsOptions {
   /**
-   * `process` (default): the moves of this client; each worker tells its own. `store`: everybody's, found by following the
-   * store, from the first scrape on.
+   * `process` (default): the moves of this client, so each worker reports its own. `store`: the moves of all processes, found by
+   * following the store from the first scrape on.
    */
   readonly of?: 'process' | 'store'
   /** With `store`: an existing follower of the store that reports every change. Default: a separate follower. */
   readonly follow?: (listener: (change: TaskChange) => void) => () => void
-  /** Where the metrics are registered. Default: a registry of their own. */
+  /** Where the metrics are registered. Default: a new registry. */
   readonly registry?: Registry
 }
 
 export interface Metrics {
   readonly registry: Registry
-  /** What a scraper gets. */
+  /** The response for a scraper. */
   text(): Promise<{ readonly type: string; readonly text: string }>
   close(): void
 }
 
 type Move = Pick<HistoryEntry, 'move' | 'at' | 'to' | 'delay'>
 
-/** Pending tasks that were there before, looked at once for those that will expire. */
+/** How many existing pending tasks are read once at the start to find those that will expire. */
 const SEEDED = 5_000
 const PAGE = 1_000
 /** How many of the tasks near expiration are read again at each scrape. Without a bound a scrape would cost most when the store is busiest. */
@@ -70,7 +70,7 @@ export const createMetrics = (
           instruments.stuck.inc(labelsOf(task), change),
         )
       : () => {}
-  /** Scrapes at the same time share one count. */
+  /** Concurrent scrapes share one count. */
   let counting: Promise<QueueStats[]> | null = null
   return {
     registry,
@@ -98,7 +98,7 @@ export const createMetrics = (
   }
 }
 
-/** Another process may have run them since this one saw them, and its moves are not heard here. */
+/** Reads tasks again, because another process may have run them, and its moves are not visible here. */
 const lookAgain = async (client: Client, expirations: Expirations, ids: readonly string[]): Promise<void> => {
   for (let from = 0; from < ids.length; from += AT_ONCE) {
     const some = ids.slice(from, from + AT_ONCE)
@@ -107,7 +107,7 @@ const lookAgain = async (client: Client, expirations: Expirations, ids: readonly
         client.get(id).then(
           (task) => expirations.see(task),
           (error: unknown) => {
-            // Removed by retention. Any other reason says nothing about the task.
+            // Removed by retention. Any other error says nothing about the task.
             if (isHoldfastError(error, 'TASK_NOT_FOUND')) expirations.forget(id)
           },
         ),
@@ -123,7 +123,7 @@ const following =
     const follow = async (): Promise<void> => {
       for await (const change of client.changes({ signal: stop.signal })) listener(change)
     }
-    // It ends when the client is closed; what goes wrong with the store, others tell.
+    // Ends when the client is closed. Store errors are reported elsewhere.
     follow().catch(() => {})
     return () => stop.abort()
   }
@@ -136,7 +136,7 @@ const moveOf = ({ move, at, task }: MoveEvent): Move => {
 type Labelled = { readonly type: string; readonly queue: string }
 const labelsOf = ({ type, queue }: Labelled) => ({ task_type: type, queue })
 
-/** Refused writes and stuck handlers are no moves: they are published on channels of this process. */
+/** Refused writes and stuck handlers are not moves: they are published on diagnostics channels of this process. */
 const heard = <Message>(name: string, listener: (message: Message) => void): (() => void) => {
   const published: Channel = channel(name)
   const hear = (message: unknown): void => listener(message as Message)
@@ -144,7 +144,7 @@ const heard = <Message>(name: string, listener: (message: Message) => void): (()
   return () => published.unsubscribe(hear)
 }
 
-/** Of a worker with more than a hundred, the first hundred: its registration names no more. */
+/** Counts at most a hundred per worker, because its registration lists no more. */
 const setStuck = ({ stuck }: Instruments, workers: readonly WorkerInfo[]): void => {
   stuck.reset()
   for (const worker of workers) for (const task of worker.stuck.tasks) stuck.inc(labelsOf(task))
@@ -186,7 +186,7 @@ const tally = (instruments: Instruments, { move, at, to, delay }: Move, task: Ta
   if (move === 'submit' && task.expiresAt !== null)
     instruments.ttl.observe(labels, Math.max(0, task.expiresAt - task.createdAt) / 1_000)
   if (move === 'reschedule' && delay !== undefined) instruments.rescheduleDelay.observe(labels, delay / 1_000)
-  // `startedAt` and `availableAt` are those of the run that is meant only while no later one has begun.
+  // `startedAt` and `availableAt` belong to the run in question only while no later run has begun.
   if (move === 'claim' && at >= task.availableAt) instruments.wait.observe(labels, (at - task.availableAt) / 1_000)
   else if (RUN_ENDS.has(move) && task.startedAt !== null && at >= task.startedAt)
     instruments.duration.observe(labels, (at - task.startedAt) / 1_000)

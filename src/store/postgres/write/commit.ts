@@ -33,10 +33,10 @@ interface Shape {
 
 const NONE = '00000000-0000-0000-0000-000000000000'
 
-/** Returns no rows when every change was written (the usual case). A single row with the id NONE means that none was. */
-/** A statement that has waited long for a lock takes no leases: the renewals of others have waited with it. */
+/** A statement that has waited long for a lock takes no leases, because renewals of other workers have waited too. */
 const IN_TIME = `clock_timestamp() < transaction_timestamp() + interval '1 second'`
 
+/** Returns no rows when every change was written (the usual case). A single row with the id NONE means that none was. */
 const toldUnlessAll = (written: string, revision: string, amount: string): string => `
   select id, ${revision} from ${written} where (select count(*) from ${written}) < ${amount}::integer
   union all

@@ -9,7 +9,7 @@ import type { Queues } from '../tasks/queues.ts'
 import { settle } from '../tasks/settle.ts'
 import { Outage } from './outage.ts'
 
-export interface IntakeHost {
+export interface FetcherHost {
   readonly workerId: string
   readonly queues: readonly string[]
   readonly leaseTtl: number
@@ -59,10 +59,10 @@ const LEFT_ALONE = 100
 /** Page size when reading which tasks this worker holds. */
 const HELD_PAGE = 1_000
 
-export class Intake {
+export class Fetcher {
   readonly #session: Session
   readonly #pauses: Queues
-  readonly #host: IntakeHost
+  readonly #host: FetcherHost
   readonly #states: QueueState[]
   readonly #outage: Outage
   #turn = 0
@@ -79,7 +79,7 @@ export class Intake {
   /** Claims whose reply was lost: this worker may hold leases without knowing it. */
   #unclear: string[] = []
 
-  constructor(session: Session, pauses: Queues, host: IntakeHost) {
+  constructor(session: Session, pauses: Queues, host: FetcherHost) {
     this.#session = session
     this.#pauses = pauses
     this.#host = host

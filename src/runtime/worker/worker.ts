@@ -14,7 +14,7 @@ import { Sweeper } from '../tasks/sweeper.ts'
 import { Attempt, type AttemptHost, type Outcome } from './attempt.ts'
 import { AHEAD, claimSize, MOST_AHEAD } from './claim-size.ts'
 import { Deadlines, timedOut } from './deadlines.ts'
-import { type Delivery, Intake } from './fetcher.ts'
+import { type Delivery, Fetcher } from './fetcher.ts'
 import { Finisher } from './finisher.ts'
 import { Handlers } from './handlers.ts'
 import { Heartbeat } from './heartbeat.ts'
@@ -42,7 +42,7 @@ export class Worker {
   readonly #handlers: Handlers
   readonly #queues: Queues
   readonly #hooks: Hooks
-  readonly #intake: Intake
+  readonly #fetcher: Fetcher
   readonly #heartbeat: Heartbeat
   readonly #finisher: Finisher
   readonly #deadlines: Deadlines
@@ -121,7 +121,7 @@ export class Worker {
       begun: (attempt) => void this.#limit(attempt, session.clock.mono()),
       outputChanged: (attempt, output) => this.#hooks.outputChanged(attempt, output),
     }
-    this.#intake = new Intake(session, queues, {
+    this.#fetcher = new Fetcher(session, queues, {
       workerId: this.id,
       queues: settings.queues,
       leaseTtl,
@@ -175,7 +175,7 @@ export class Worker {
     this.#sweeper.start(this.#settings.queues)
     this.#scheduler?.start()
     this.#hooks.started()
-    this.#intake.start()
+    this.#fetcher.start()
     return this
   }
 
@@ -220,7 +220,7 @@ export class Worker {
     if (this.#state === 'started') {
       this.#state = 'stopping'
       const scheduled = this.#scheduler?.stop()
-      await this.#intake.stop()
+      await this.#fetcher.stop()
       this.#waiting.releaseAll()
       await this.#untilSettled(timeout)
       this.#abortAll()
@@ -294,7 +294,7 @@ export class Worker {
 
   #releasePaused(): void {
     this.#waiting.releaseAll(({ record }) => this.#queues.isPaused(record.queue))
-    this.#intake.nudge()
+    this.#fetcher.nudge()
   }
 
   #release(attempts: readonly Attempt[]): void {
@@ -320,7 +320,7 @@ export class Worker {
       // One by one: a handler may block the event loop, and the tasks behind it must not count as started.
       for (const attempt of turn) this.#run(attempt)
     }
-    this.#intake.nudge()
+    this.#fetcher.nudge()
     this.#checkIdle()
   }
 
@@ -391,7 +391,7 @@ export class Worker {
   #checkIdle(): void {
     if (!this.#idle.isAwaited || this.#running.size > 0 || this.#waiting.length > 0 || this.#finisher.pending > 0)
       return
-    if (this.#state === 'started' && !this.#intake.isResting) return
+    if (this.#state === 'started' && !this.#fetcher.isResting) return
     this.#idle.tell()
   }
 }

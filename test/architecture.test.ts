@@ -20,6 +20,13 @@ test('no file imports what its room must not know, or uses what only the clock m
   expect(violations(sources)).toEqual([])
 })
 
+test('core names no database and none of its commands: the store that reports a fact brings the advice', () => {
+  const named =
+    /\b(sqlite3?|postgres(ql)?|nats|pg_\w+|autovacuum|max_connections|idle_in_transaction\w*|Noncurrent\w+)\b/i
+  const found = sources.filter(({ path, text }) => path.startsWith('src/core/') && named.test(text))
+  expect(found.map(({ path, text }) => `${path}: ${named.exec(text)![0]}`)).toEqual([])
+})
+
 test('no file is longer than a reader is patient', () => {
   expect(tooLong(sources)).toEqual([])
 })

@@ -3,7 +3,10 @@ import { formatDuration } from './durations.ts'
 import { formatInstant } from './instants.ts'
 import type { Instant } from './task.ts'
 
-/** Stores and the runtime report facts; this file judges them. Units are bytes, milliseconds and counts. */
+/**
+ * Stores and the runtime report facts; this file judges them. Units are bytes, milliseconds and counts. `how` is the advice of the
+ * store that reports the fact: this file knows no database.
+ */
 export type Fact =
   | {
       readonly check: 'version'
@@ -21,7 +24,7 @@ export type Fact =
       readonly wanted: string
       readonly how: string
     }
-  | { readonly check: 'integrity'; readonly by: string; readonly faults: readonly string[] }
+  | { readonly check: 'integrity'; readonly by: string; readonly faults: readonly string[]; readonly how: string }
   /** Rights that this role or user needs but does not have. */
   | {
       readonly check: 'permissions'
@@ -34,7 +37,7 @@ export type Fact =
   | { readonly check: 'privacy'; readonly path: string; readonly mode: number }
   | { readonly check: 'disk-space'; readonly free: number; readonly used: number }
   /** The log, which cannot be truncated while a reader uses it. */
-  | { readonly check: 'log'; readonly size: number; readonly usual: number }
+  | { readonly check: 'log'; readonly size: number; readonly usual: number; readonly how: string }
   | {
       readonly check: 'bloat'
       readonly what: string
@@ -43,17 +46,21 @@ export type Fact =
       readonly unit: 'bytes' | 'rows'
       readonly how: string
     }
-  | { readonly check: 'vacuum'; readonly isOn: boolean }
+  /** The setting that removes dead rows. */
+  | { readonly check: 'vacuum'; readonly setting: string; readonly isOn: boolean; readonly how: string }
   | {
       readonly check: 'transactions'
       readonly oldest: { readonly who: string; readonly age: number; readonly state: string } | null
+      readonly how: string
+      /** Sessions that this role cannot see, and how it could. */
       readonly hidden: number
+      readonly howToSee: string
     }
-  | { readonly check: 'connections'; readonly used: number; readonly most: number }
+  | { readonly check: 'connections'; readonly used: number; readonly most: number; readonly how: string }
   /** Whether a conditional write is refused when its condition is false. Stores on objects and streams prove it with a race. */
   | { readonly check: 'conditional-writes'; readonly areAtomic: boolean; readonly found: string }
   /** Old versions of rewritten objects, and whether a rule removes them. */
-  | { readonly check: 'versions'; readonly areKept: boolean; readonly areExpired: boolean }
+  | { readonly check: 'versions'; readonly areKept: boolean; readonly areExpired: boolean; readonly how: string }
   | { readonly check: 'clock'; readonly ahead: number; readonly uncertainty: number }
   /** A process has used the file with a clock far ahead of this machine's. */
   | {
@@ -137,13 +144,8 @@ const JUDGES: Judges = {
       ? ok(`${setting} is ${value}`)
       : problem(`${setting} is ${value}, not ${wanted}: accepted tasks can be lost`, how),
 
-  integrity: ({ by, faults }) =>
-    faults.length === 0
-      ? ok(`${by} found no errors`)
-      : problem(
-          `${by} found the file damaged: ${faults.join('; ')}`,
-          'Stop all workers, copy the file with its -wal, and restore a backup, or recover readable data with `sqlite3 FILE .recover`.',
-        ),
+  integrity: ({ by, faults, how }) =>
+    faults.length === 0 ? ok(`${by} found no errors`) : problem(`${by} found errors: ${faults.join('; ')}`, how),
 
   permissions: ({ who, missing, optional = [], how }) => {
     if (missing.length > 0) return problem(`${who} may not ${[...missing, ...optional].join(', ')}`, how)
@@ -171,13 +173,10 @@ const JUDGES: Judges = {
           'Free some space, or remove old tasks with `holdfast prune`.',
         ),
 
-  log: ({ size, usual }) =>
+  log: ({ size, usual, how }) =>
     size <= 2 * usual
       ? ok(`the log has ${bytes(size)}`)
-      : warning(
-          `the log has grown to ${bytes(size)}: a long-running read keeps it from being truncated`,
-          'End the reading process (a backup, a shell with an open transaction), or restart the applications that have the file open.',
-        ),
+      : warning(`the log has grown to ${bytes(size)}: a long-running read keeps it from being truncated`, how),
 
   bloat: ({ what, dead, live, unit, how }) => {
     const text = unit === 'bytes' ? bytes(dead) : `${dead} rows`
@@ -185,47 +184,37 @@ const JUDGES: Judges = {
     return isMuch ? warning(`${what}: ${text} are dead, more than are live`, how) : ok(`${what}: ${text} are dead`)
   },
 
-  vacuum: ({ isOn }) =>
+  vacuum: ({ setting, isOn, how }) =>
     isOn
-      ? ok('autovacuum is on')
-      : problem(
-          'autovacuum is off: tables and indexes grow without limit, and claims get slower',
-          'alter system set autovacuum = on; select pg_reload_conf();',
-        ),
+      ? ok(`${setting} is on`)
+      : problem(`${setting} is off: tables and indexes grow without limit, and claims get slower`, how),
 
-  transactions: ({ oldest, hidden }) => {
-    const unseen =
-      hidden === 0 ? '' : ` (${hidden} sessions of other roles are not visible: grant pg_read_all_stats to this role)`
+  transactions: ({ oldest, how, hidden, howToSee }) => {
+    const unseen = hidden === 0 ? '' : ` (${hidden} sessions of other roles are not visible: ${howToSee})`
     const long = oldest?.state.startsWith('idle in transaction') ? LONG_IDLE_TRANSACTION : LONG_TRANSACTION
     if (oldest === null || oldest.age < long) return ok(`no transaction has been open for long${unseen}`)
     return warning(
       `a transaction of ${oldest.who} has been open for ${formatDuration(seconds(oldest.age))} (${oldest.state}): until it ends, vacuum cannot remove newer dead rows, and claims get slower${unseen}`,
-      'End it (select pg_terminate_backend(pid), drop the slot, or finish the prepared transaction), and set idle_in_transaction_session_timeout.',
+      how,
     )
   },
 
-  connections: ({ used, most }) =>
+  connections: ({ used, most, how }) =>
     used < 0.9 * most
       ? ok(`${used} of ${most} connections are in use`)
-      : warning(
-          `${used} of ${most} connections are in use: new ones will soon be refused`,
-          'Lower `max` of the pools, use a pooler, or raise max_connections.',
-        ),
+      : warning(`${used} of ${most} connections are in use: new ones will soon be refused`, how),
 
   'conditional-writes': ({ areAtomic, found }) =>
     areAtomic
       ? ok(found)
       : problem(found, 'Use a server that honours conditional writes: without them two workers can win one claim.'),
 
-  versions: ({ areKept, areExpired }) =>
+  versions: ({ areKept, areExpired, how }) =>
     !areKept
       ? ok('the bucket keeps no old versions')
       : areExpired
         ? ok('the bucket keeps old versions, and a rule removes them')
-        : warning(
-            'the bucket keeps every old version: each move of a task leaves one forever',
-            'Suspend versioning, or add a lifecycle rule with NoncurrentVersionExpiration and ExpiredObjectDeleteMarker.',
-          ),
+        : warning('the bucket keeps every old version: each move of a task leaves one forever', how),
 
   clock: ({ ahead, uncertainty }) => {
     const off = Math.max(0, Math.abs(ahead) - uncertainty)

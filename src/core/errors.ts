@@ -137,7 +137,7 @@ export const CODES = {
   },
   STORE_CORRUPT: {
     text: 'The store is damaged or not a Holdfast store.',
-    fix: 'Do not delete it: restore a backup to another place, or recover with `sqlite3 FILE .recover`.',
+    fix: 'Do not delete it: restore a backup to another place. `holdfast doctor` says what is damaged and what else can be done.',
   },
   STORE_NOT_FOUND: {
     text: 'There is no store at this address.',

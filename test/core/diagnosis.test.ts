@@ -7,6 +7,12 @@ const GB = 1_000_000_000
 const version = { check: 'version', product: 'PostgreSQL', least: '15' } as const
 const durability = { check: 'durability', setting: 'fsync', wanted: 'on', how: 'set it on' } as const
 const permissions = { check: 'permissions', who: 'role app', how: 'grant it' } as const
+const integrity = { check: 'integrity', by: 'quick_check', how: 'restore a backup' } as const
+const log = { check: 'log', usual: 64_000_000, how: 'end the reader' } as const
+const vacuum = { check: 'vacuum', setting: 'autovacuum', how: 'set it on' } as const
+const transactions = { check: 'transactions', hidden: 0, how: 'end it', howToSee: 'grant it' } as const
+const connections = { check: 'connections', most: 100, how: 'use a pooler' } as const
+const versions = { check: 'versions', how: 'add a rule' } as const
 const bloat = { check: 'bloat', what: 'table task', unit: 'rows', how: 'vacuum' } as const
 const queue = { check: 'queue', queue: 'mail' } as const
 const schedule = { check: 'schedule', id: 'nightly', isReadable: true, hasWorkers: true } as const
@@ -18,8 +24,8 @@ const CASES: readonly (readonly [Verdict, Fact, RegExp])[] = [
   ['problem', { check: 'schema', found: 1, known: 2 }, /have version 1/],
   ['ok', { ...durability, value: 'on' }, /fsync is on/],
   ['problem', { ...durability, value: 'off' }, /fsync is off, not on: accepted tasks can be lost/],
-  ['ok', { check: 'integrity', by: 'quick_check', faults: [] }, /no errors/],
-  ['problem', { check: 'integrity', by: 'quick_check', faults: ['page 3'] }, /damaged: page 3/],
+  ['ok', { ...integrity, faults: [] }, /no errors/],
+  ['problem', { ...integrity, faults: ['page 3'] }, /found errors: page 3/],
   ['ok', { ...permissions, missing: [] }, /role app has every right/],
   ['problem', { ...permissions, missing: ['insert on task'] }, /may not insert on task/],
   ['ok', { check: 'privacy', path: 'a.db', mode: 0o600 }, /only the owner/],
@@ -27,37 +33,36 @@ const CASES: readonly (readonly [Verdict, Fact, RegExp])[] = [
   ['ok', { check: 'disk-space', free: 80 * GB, used: GB }, /80\.0 GB are free/],
   ['warning', { check: 'disk-space', free: 400_000_000, used: 1_000 }, /only 400\.0 MB/],
   ['warning', { check: 'disk-space', free: 2 * GB, used: 30 * GB }, /only 2\.0 GB/],
-  ['ok', { check: 'log', size: 60_000_000, usual: 64_000_000 }, /60\.0 MB/],
-  ['warning', { check: 'log', size: 200_000_000, usual: 64_000_000 }, /grown to 200\.0 MB/],
+  ['ok', { ...log, size: 60_000_000 }, /60\.0 MB/],
+  ['warning', { ...log, size: 200_000_000 }, /grown to 200\.0 MB/],
   ['ok', { ...bloat, dead: 40_000, live: 10 }, /40000 rows are dead/],
   ['warning', { ...bloat, dead: 90_000, live: 60_000 }, /more than are live/],
   ['ok', { ...bloat, unit: 'bytes', dead: 90_000, live: 60_000 }, /90\.0 kB/],
-  ['ok', { check: 'vacuum', isOn: true }, /on/],
-  ['problem', { check: 'vacuum', isOn: false }, /off/],
-  ['ok', { check: 'transactions', oldest: null, hidden: 0 }, /^no transaction has been open for long$/],
-  ['ok', { check: 'transactions', oldest: null, hidden: 3 }, /3 sessions of other roles are not visible/],
-  ['ok', { check: 'transactions', oldest: { who: 'ann', age: 60_000, state: 'active' }, hidden: 0 }, /no transaction/],
+  ['ok', { ...vacuum, isOn: true }, /on/],
+  ['problem', { ...vacuum, isOn: false }, /off/],
+  ['ok', { ...transactions, oldest: null }, /^no transaction has been open for long$/],
+  ['ok', { ...transactions, oldest: null, hidden: 3 }, /3 sessions of other roles are not visible/],
+  ['ok', { ...transactions, oldest: { who: 'ann', age: 60_000, state: 'active' } }, /no transaction/],
   [
     'warning',
     {
-      check: 'transactions',
+      ...transactions,
       oldest: { who: 'ann (pid 7, psql)', age: 61_000, state: 'idle in transaction' },
-      hidden: 0,
     },
     /of ann \(pid 7, psql\) has been open for 1m 1s \(idle in transaction\)/,
   ],
   [
     'warning',
-    { check: 'transactions', oldest: { who: 'ann', age: HOUR, state: 'idle in transaction' }, hidden: 0 },
+    { ...transactions, oldest: { who: 'ann', age: HOUR, state: 'idle in transaction' } },
     /of ann has been open for 1h \(idle in transaction\)/,
   ],
-  ['ok', { check: 'connections', used: 10, most: 100 }, /10 of 100/],
-  ['warning', { check: 'connections', used: 95, most: 100 }, /soon be refused/],
+  ['ok', { ...connections, used: 10 }, /10 of 100/],
+  ['warning', { ...connections, used: 95 }, /soon be refused/],
   ['ok', { check: 'conditional-writes', areAtomic: true, found: 'one of ten wins' }, /one of ten/],
   ['problem', { check: 'conditional-writes', areAtomic: false, found: 'two of ten won' }, /two of ten/],
-  ['ok', { check: 'versions', areKept: false, areExpired: false }, /no old versions/],
-  ['ok', { check: 'versions', areKept: true, areExpired: true }, /a rule removes them/],
-  ['warning', { check: 'versions', areKept: true, areExpired: false }, /forever/],
+  ['ok', { ...versions, areKept: false, areExpired: false }, /no old versions/],
+  ['ok', { ...versions, areKept: true, areExpired: true }, /a rule removes them/],
+  ['warning', { ...versions, areKept: true, areExpired: false }, /forever/],
   ['ok', { check: 'clock', ahead: 4_000, uncertainty: 5 }, /agree to 4s/],
   ['ok', { check: 'clock', ahead: -9_000, uncertainty: 6_000 }, /agree/],
   ['warning', { check: 'clock', ahead: -90_000, uncertainty: 5 }, /1m 30s behind the store's/],

@@ -28,6 +28,7 @@ export const examine = async (
       check: 'integrity',
       by: 'the settings of its streams',
       faults: streams.flatMap(({ config }) => faultsOf(config).map((fault) => `${config.name} ${fault}`)),
+      how: 'Correct the settings of the stream (nats stream edit NAME), or move the tasks to a new bucket with `holdfast move`.',
     },
   ]
 }

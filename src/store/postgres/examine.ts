@@ -88,9 +88,11 @@ export const examine = async (executor: Executor, schema: string): Promise<Fact[
       check: 'transactions',
       oldest:
         oldest === undefined ? null : { who: oldest[0] as string, age: Number(oldest[1]), state: oldest[2] as string },
+      how: 'End it (select pg_terminate_backend(pid), drop the slot, or finish the prepared transaction), and set idle_in_transaction_session_timeout.',
       hidden: sessions![1] as number,
+      howToSee: 'grant pg_read_all_stats to this role',
     },
-    { check: 'vacuum', isOn: autovacuum === 'on' },
+    { check: 'vacuum', setting: 'autovacuum', isOn: autovacuum === 'on', how: ALTER('autovacuum') },
     ...tables.map(
       ([name, dead, live]): Fact => ({
         check: 'bloat',
@@ -101,6 +103,11 @@ export const examine = async (executor: Executor, schema: string): Promise<Fact[
         how: `vacuum (analyze) ${bare}.${name}; and if it comes again, look for transactions that stay open.`,
       }),
     ),
-    { check: 'connections', used: sessions![0] as number, most },
+    {
+      check: 'connections',
+      used: sessions![0] as number,
+      most,
+      how: 'Lower `max` of the pools, use a pooler, or raise max_connections.',
+    },
   ]
 }

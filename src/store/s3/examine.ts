@@ -65,6 +65,7 @@ const settings = async (
       areExpired: (rules ?? []).some(
         (rule) => appliesTo(rule, place) && rule.NoncurrentVersionExpiration !== undefined,
       ),
+      how: 'Suspend versioning, or add a lifecycle rule with NoncurrentVersionExpiration and ExpiredObjectDeleteMarker.',
     })
   return { facts, optional }
 }

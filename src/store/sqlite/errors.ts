@@ -16,6 +16,10 @@ const PRIMARY: Readonly<Record<number, Code>> = {
   26: 'STORE_CORRUPT',
 }
 
+/** What can be done about a damaged file. */
+export const RECOVER =
+  'Do not delete the file. Stop all workers, copy it with its -wal, and restore a backup, or recover readable data with `sqlite3 FILE .recover`.'
+
 /** SQLite noticed that the open file is no longer the one at its path. */
 const READONLY_DBMOVED = 1032
 const IOERR_WRITE = 778
@@ -50,7 +54,7 @@ export const asHoldfastError = (error: unknown, address: string): HoldfastError 
   return new HoldfastError(
     code,
     `${address}: ${error.message} (SQLite ${error.errcode})${adviceFor(code)}`,
-    { errcode: error.errcode },
+    { errcode: error.errcode, ...(code === 'STORE_CORRUPT' ? { advice: RECOVER } : null) },
     error,
   )
 }

@@ -6,6 +6,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { Fact } from '../../core/diagnosis.ts'
 import { MOST_AHEAD } from '../../core/host-clock.ts'
 import { readAhead, readHighWater } from './clock-mark.ts'
+import { RECOVER } from './errors.ts'
 import { SCHEMA_VERSION, schemaVersion } from './schema.ts'
 import { isAtLeast, LEAST_VERSION, versionOf } from './version.ts'
 import { LEASES_AHEAD, TASKS_AHEAD } from './write/repair-clock.ts'
@@ -57,12 +58,17 @@ const examine = (path: string): Fact[] => {
         wanted: 'wal',
         how: 'Let no other program change it: the next connect sets it to wal.',
       },
-      { check: 'integrity', by: 'quick_check', faults: faultsOf(db) },
+      { check: 'integrity', by: 'quick_check', faults: faultsOf(db), how: RECOVER },
       // Always fine: connect has already checked that the file can be read and written.
       { check: 'permissions', who: `user ${userInfo().username}`, missing: [], how: '' },
       { check: 'privacy', path, mode: statSync(path).mode & 0o777 },
       { check: 'disk-space', free: disk.bavail * disk.bsize, used: pages * page },
-      { check: 'log', size: existsSync(log) ? statSync(log).size : 0, usual: USUAL_LOG },
+      {
+        check: 'log',
+        size: existsSync(log) ? statSync(log).size : 0,
+        usual: USUAL_LOG,
+        how: 'End the reading process (a backup, a shell with an open transaction), or restart the applications that have the file open.',
+      },
       {
         check: 'bloat',
         what: 'the file',

@@ -1,6 +1,7 @@
 /** The tables, as numbered migrations: forward only, never edited after a release. */
 import type { DatabaseSync } from 'node:sqlite'
 import { HoldfastError } from '../../core/errors.ts'
+import { RECOVER } from './errors.ts'
 import { TABLES } from './migrations/1-tables.ts'
 import { CHANGES } from './migrations/2-changes.ts'
 import { LEASE_TTL } from './migrations/3-lease-ttl.ts'
@@ -56,7 +57,7 @@ export const migrate = (db: DatabaseSync, identity: string): boolean => {
 /** A file whose schema is damaged looks empty, and must not be treated as a new one. */
 const mustBeSound = (db: DatabaseSync): void => {
   const verdict = Object.values(db.prepare('pragma quick_check(1)').get() ?? {})[0]
-  if (verdict !== 'ok') throw new HoldfastError('STORE_CORRUPT', `the file is damaged: ${verdict}`)
+  if (verdict !== 'ok') throw new HoldfastError('STORE_CORRUPT', `the file is damaged: ${verdict}`, { advice: RECOVER })
 }
 
 export const readMeta = (db: DatabaseSync, name: string): string | null =>

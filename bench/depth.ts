@@ -40,7 +40,7 @@ interface Measured {
   readonly what: string
   readonly claimsPerSecond: number
   readonly firstMs: number
-  /** To the baseline, the median of single runs. */
+  /** The ratio to the baseline: the median of single runs. */
   readonly ratio: number
 }
 

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 
 const PAGE = new URL('../docs/benchmarks.md', import.meta.url)
 
-/** `what` is what stands after "measured" in the comments: 'on sqlite'. */
+/** `what` is the text after "measured" in the comments: 'on sqlite'. */
 export const writeMeasured = (what: string, tables: string): void => {
   const page = readFileSync(PAGE, 'utf8')
   const measured = new RegExp(`(<!-- measured ${what}: begin[^\\n]*-->\\n).*(<!-- measured ${what}: end -->)`, 's')

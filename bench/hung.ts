@@ -1,4 +1,4 @@
-/** A worker of ten slots that meets hung handlers among good ones: everything good completes, the hung ones end dead. */
+/** A worker with ten slots and some handlers that hang: all other tasks complete, and the hung ones end dead. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

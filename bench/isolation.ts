@@ -62,7 +62,7 @@ const startWorker = (client: Client, way: string, handler: Handler | IsolatedHan
     .start()
 }
 
-/** One slot: a run begins when the one before has ended. */
+/** One slot: a run begins when the previous one has ended. */
 const round = async (client: Client, queue: string, runs: number): Promise<number> => {
   const begun = performance.now()
   const tasks = await client.submitMany(

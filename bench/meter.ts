@@ -16,7 +16,7 @@ export interface Meter {
 
 export const noMeter: Meter = { read: async () => ({ walBytes: null, cpuSeconds: null }), close: async () => {} }
 
-/** Of the server that a system uses, found by the environment that it was lent. */
+/** For the server that a system uses, found from its environment variables. */
 export const meterOf = async (server: Server, env: NodeJS.ProcessEnv): Promise<Meter> => {
   if (server === 'postgres') return postgresMeter(env['BENCH_DATABASE_URL']!)
   return server === 'redis' ? processMeter(Number(env['BENCH_REDIS_PID'])) : noMeter
@@ -54,7 +54,7 @@ interface ProcessStat {
 /** Linux only: elsewhere undefined. */
 const statOf = (pid: number | string): ProcessStat | undefined => {
   try {
-    // The name, in parentheses, may hold spaces.
+    // The name, in parentheses, may contain spaces.
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ')
     const ticks = (n: number): number => Number(fields[n])
     return { parent: Number(fields[1]), own: ticks(11) + ticks(12), reaped: ticks(13) + ticks(14) }
@@ -63,7 +63,7 @@ const statOf = (pid: number | string): ProcessStat | undefined => {
   }
 }
 
-/** Of a process, its children, and those that it has had. */
+/** CPU of a process, its children, and its former children. */
 const cpuOf = (pid: number): number | null => {
   const main = statOf(pid)
   if (main === undefined) return null

@@ -32,7 +32,7 @@ interface Options extends Drains {
 
 interface Ground {
   readonly address: string
-  /** As autovacuum would have done in the course of the day. */
+  /** Autovacuum would have done this in the course of the day. */
   settle(): Promise<void>
   remove(): Promise<void>
 }

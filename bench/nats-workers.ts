@@ -26,7 +26,7 @@ work before: each has run 2,000 tasks of a queue of its own.
 
 const BATCH = 1_000
 const QUEUE = 'default'
-/** For each worker process. */
+/** Per worker process. */
 const WARM_UP = 2_000
 
 const { values } = parseArgs({
@@ -133,12 +133,12 @@ interface Idle {
 
 const PRIORITIES = [0, 5]
 const QUEUES = ['one', 'two', 'three', 'four', 'five']
-/** What a start costs is over by then. */
+/** By then the start-up cost is over. */
 const SETTLED_MS = 10_000
 
 const jsonOf = async <T>(url: string): Promise<T> => (await (await fetch(url)).json()) as T
 
-/** Of one worker of five queues, each of which has had every type with two priorities. */
+/** One worker with five queues, each of which has had every type with two priorities. */
 const idle = async (server: NatsServer, types: number): Promise<Idle> => {
   const address = `${server.url}/idle-${types}`
   const names = typesOf(types)

@@ -34,7 +34,7 @@ const { values } = parseArgs({
   },
 })
 const few = Number(values.few)
-/** Not all of the few: towards its end every queue is slower. */
+/** Fewer than there are, because every queue is slower towards its end. */
 const timed = Math.floor(few * 0.75)
 const concurrency = Number(values.concurrency)
 const rounds = Array.from({ length: Number(values.rounds) }, (_, n) => n)
@@ -96,7 +96,7 @@ interface Queue {
   readonly consumer: Client
 }
 
-/** The clients stay, so that every round meets them warm. */
+/** The clients stay connected, so that they are warm in every round. */
 const prepared = async (address: string, waiting: number, far = 0): Promise<Queue> => {
   const queue = { producer: await open(address), consumer: await open(address) }
   await submit(queue.producer, far, { delay: '30d' })
@@ -104,7 +104,7 @@ const prepared = async (address: string, waiting: number, far = 0): Promise<Queu
   return queue
 }
 
-/** The first of those that wait; then as many are added. */
+/** Runs the first waiting tasks, then adds as many again. */
 const runSome = async ({ producer, consumer }: Queue): Promise<number> => {
   const begun = performance.now()
   const { enough, stop } = work(consumer, timed)

@@ -1,4 +1,4 @@
-/** The measured tables, for a terminal and for the documentation: the same cells, other lines around them. */
+/** The measured tables for the terminal and for the documentation: the same cells in two formats. */
 import type { CostRow, Report } from './measure.ts'
 import { inMarkdown, inText, machineLine, NOTHING, type Section, shown } from './tables.ts'
 

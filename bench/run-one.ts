@@ -9,9 +9,9 @@ import { type Result, WORKLOADS } from './workloads.ts'
 
 export interface Measured {
   readonly keeps: Keeps
-  /** Of the whole life of the process, and of the server meanwhile. */
+  /** For the whole life of the process, and the server during that time. */
   readonly cpuSeconds: number
-  /** Null: this system cannot do it. */
+  /** Null if this system cannot do it. */
   readonly result: (Result & { readonly maxRssMegabytes: number }) | null
 }
 

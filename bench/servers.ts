@@ -46,7 +46,7 @@ export const startServers = async (participants: readonly Participant[]): Promis
   }
 }
 
-/** Of the write-ahead log, written once and kept to be used again. */
+/** Size of the write-ahead log, which is written once and then reused. */
 const WAL_MEGABYTES = 768
 
 /**
@@ -66,7 +66,7 @@ const postgresServer = async (): Promise<Servers> => {
   let databases = 0
   return {
     ...NOTHING,
-    // Dropped when the process has ended: a peer's pool may still be closing when the peer says that it has.
+    // Dropped when the process has ended, because a peer's pool may still be closing after the peer has reported its end.
     async lend(_, use) {
       const database = await createDatabase(server.url, `bench_${++databases}`)
       try {
@@ -94,7 +94,7 @@ const findRedis = async (): Promise<Redis> => {
   const unpacked = await debianPackages('redis', {
     suites: ['trixie', 'forky', 'sid'],
     packages: ['redis-server', 'redis-tools'],
-    // The server is a link to the second, which does as its name says.
+    // The server binary is a link to the second one, which acts by its name.
     programs: [REDIS, 'redis-check-rdb'],
     libraries: true,
   })

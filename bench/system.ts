@@ -1,6 +1,6 @@
 /** What a system must be able to do to take part in the benchmark. One file in systems/ each. */
 
-/** What a system keeps of a task. A ratio is meaningless without it. */
+/** What a system stores of a task. A ratio is meaningless without it. */
 export interface Keeps {
   readonly durability: string
   readonly lease: string
@@ -18,7 +18,7 @@ export interface Place {
   readonly redis: string
 }
 
-/** From the environment that a system was lent. */
+/** Read from the environment of the system's process. */
 export const placeOf = (env: NodeJS.ProcessEnv, dir: string): Place => ({
   dir,
   database: env['BENCH_DATABASE_URL'] ?? '',
@@ -29,13 +29,13 @@ export interface System {
   readonly name: string
   readonly keeps: Keeps
   open(place: Place): Promise<void>
-  /** `count` tasks, `perCall` to one call, the calls one after the other. */
+  /** Inserts `count` tasks, `perCall` per call, one call after another. */
   insertBatch(count: number, perCall: number): Promise<Timed>
-  /** Resolves when the one task is stored. */
+  /** Resolves when the task is stored. */
   insertOne(): Promise<void>
   /** Whether callers can wait for their inserts concurrently. A synchronous library has only one caller. */
   readonly hasConcurrentCallers: boolean
-  /** Runs what was inserted, `count` tasks, through a worker whose handler does nothing. */
+  /** Runs the `count` inserted tasks through a worker whose handler does nothing. */
   drain?(count: number, concurrency: number): Promise<Timed>
   /** For each of `count` submits to an idle worker: milliseconds from before the call to the handler's start. */
   latency?(count: number): Promise<number[]>
@@ -46,7 +46,7 @@ export interface System {
 
 export interface Timed {
   readonly seconds: number
-  /** Of the whole process, its threads included. */
+  /** CPU of the whole process, including its threads. */
   readonly cpuSeconds: number
 }
 

@@ -9,7 +9,7 @@ import { pgBoss, pgBossLargeBatches } from './systems/pg-boss.ts'
 import { plainjob } from './systems/plainjob.ts'
 import { rawSqlite } from './systems/raw-sqlite.ts'
 
-/** Systems are measured beside those that compete for the same users. */
+/** Systems are compared with those that compete for the same users. */
 export type Field = 'sqlite' | 'postgres'
 
 export interface Entrant {
@@ -20,7 +20,7 @@ export interface Entrant {
   readonly isPeer: boolean
   /** Configured beyond what its documentation shows: compared, but no target is set against it. */
   readonly isBeyond?: true
-  /** Only these workloads; it is like another entrant in the others. */
+  /** Only these workloads; in the others it equals another entry. */
   readonly only?: readonly string[]
   make(): Promise<System>
 }

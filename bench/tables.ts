@@ -1,4 +1,4 @@
-/** Tables for a terminal and for the documentation: the same cells, other lines around them. */
+/** Tables for the terminal and for the documentation: the same cells in two formats. */
 import type { MachineFacts } from './machine.ts'
 
 type Table = readonly (readonly string[])[]
@@ -13,7 +13,7 @@ export const NOTHING = '–'
 export const shown = (value: number | undefined, unit: string): string => {
   if (value === undefined) return NOTHING
   const digits = unit === '/s' || value >= 100 ? 0 : 2
-  // Three digits are what a benchmark can know.
+  // A benchmark is accurate to three digits at most.
   const known = value >= 1_000 ? Number(value.toPrecision(3)) : value
   return `${known.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })} ${unit}`.replace(
     ' /s',

@@ -7,7 +7,7 @@ export interface Ratio {
   readonly name: string
   readonly value: number
   readonly unit: string
-  /** As text, for people; null where there is nothing to reach. */
+  /** The target as text; null if there is none. */
   readonly target: string | null
   readonly met: boolean | null
 }
@@ -17,7 +17,7 @@ interface Target {
   readonly most?: number
 }
 
-/** Ours: each is compared with the others. The first also counts for itself. */
+/** Our systems: each is compared with the peers. The first also has its own targets. */
 const OURS: Readonly<Record<Field, readonly string[]>> = {
   sqlite: ['holdfast-sqlite'],
   postgres: ['holdfast-postgres', 'holdfast-postgres, completed not kept'],
@@ -57,7 +57,7 @@ export const compare = (field: Field, rows: readonly Row[], entrants: readonly E
 
 type MakeRatio = (name: string, value: number, unit: string, remark?: string) => Ratio
 
-/** Ours to each other system's, run by run, so that a machine that grows slower hurts both sides alike. */
+/** The ratio of ours to each other system, run by run, so that a machine that gets slower affects both sides alike. */
 const againstOthers = (
   rows: readonly Row[],
   ours: readonly string[],
@@ -82,7 +82,7 @@ const againstOthers = (
       }),
     )
 
-/** Null where there is no choice. */
+/** Null if there is no choice. */
 const bestOf = (systems: readonly string[], median: Row['median']): string | null =>
   systems.length < 2 ? null : systems.reduce((best, one) => (median[one]! > median[best]! ? one : best))
 

@@ -1,4 +1,4 @@
-/** The workloads, and what each of them gives: the same for every system. */
+/** The workloads and their figures, the same for every system. */
 import { percentileOf } from './median.ts'
 import type { Meter } from './meter.ts'
 import { type System, type Timed, timed } from './system.ts'
@@ -11,11 +11,11 @@ export interface Figure {
 
 export interface Result {
   readonly figures: Readonly<Record<string, Figure>>
-  /** Of the measured part; null where it is not about throughput. */
+  /** Covers the measured part; null if the workload is not about throughput. */
   readonly cost: Cost | null
 }
 
-/** Per task. Null: there is no server, or it cannot be asked. */
+/** Per task. Null if there is no server or it cannot be measured. */
 export interface Cost {
   readonly cpuMicros: number
   readonly serverCpuMicros: number | null
@@ -26,7 +26,7 @@ export interface Workload {
   readonly name: string
   readonly what: string
   readonly fields: readonly Field[]
-  /** Null: this system cannot do it. */
+  /** Null if this system cannot do it. */
   run(system: System, tasks: number, meter: Meter): Promise<Result> | null
 }
 

@@ -8,9 +8,9 @@ export interface Cell {
   readonly what: string
   readonly kind: Kind
   readonly shape: Shape
-  /** That run tasks. */
+  /** Worker processes. */
   readonly processes: number
-  /** Submits in a second, where they come one by one. */
+  /** Submits per second, for cells with one-by-one submits. */
   readonly rate: number
 }
 

@@ -52,7 +52,7 @@ const verbs = {
       },
     }),
 
-  /** What is left when writing has stopped; a counted outcome may become visible to others a moment later. */
+  /** How many tasks are left when writing has stopped. A counted outcome may become visible to other processes a moment later. */
   async countUnfinished(expected: number): Promise<number> {
     let count = await producer.countUnfinished()
     for (let tries = 0; tries < 10 && count !== expected; tries++) {

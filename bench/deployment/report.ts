@@ -18,7 +18,7 @@ const one =
   (cell, system) =>
     shown(medianIn(cell, system, figure), UNITS[figure])
 
-/** Of the processes, and after the plus sign of the server. */
+/** The processes, and after the plus sign the server. */
 const withServer =
   (own: FigureName, server: FigureName): View['show'] =>
   (cell, system) => {

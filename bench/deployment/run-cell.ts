@@ -1,4 +1,4 @@
-/** From a cell and the plan to one run of one system. Depth is apart: its runs share what the store was filled with. */
+/** Turns a cell and the plan into one run of one system. Depth is separate, because its runs share a filled store. */
 import { runDrain } from './cells/drain.ts'
 import { runIdle } from './cells/idle.ts'
 import { runInsert } from './cells/insert.ts'
@@ -16,7 +16,7 @@ export const runCell = (ground: Ground, { kind, shape, processes, rate }: Cell, 
   return runDrain(ground, { shape, processes, tasks })
 }
 
-/** How deep it is depends on the plan. */
+/** The depth comes from the plan. */
 export const described = (cell: Cell, { depth: { first, few, many } }: Plan): Cell => {
   const [ran, little, much] = [first, few, many].map((count) => count.toLocaleString('en'))
   const what = `${cell.what}, the first ${ran} with ${little} and with ${much} waiting`

@@ -1,4 +1,4 @@
-/** Which cells and systems the options select; what they name must exist. */
+/** Selects cells and systems by the options. A name that does not exist is an error. */
 import type { Field } from '../systems.ts'
 import { CELLS, type Cell, PROCESSES, QUEUES, TYPES } from './cells.ts'
 import { type DeployedSystem, SYSTEMS } from './systems.ts'

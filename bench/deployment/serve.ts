@@ -1,8 +1,8 @@
-/** A process of the benchmark: does what the coordinator asks for by IPC, one answer to each request. */
+/** A process of the benchmark: handles the coordinator's requests over IPC, with one reply per request. */
 
 import { readFileSync } from 'node:fs'
 
-/** What a process can be asked for. Arguments and answers go through JSON. */
+/** The requests that a process handles. Arguments and replies are JSON. */
 // biome-ignore lint/suspicious/noExplicitAny: the arguments are those of the verbs that a process defines.
 export type Verbs = Readonly<Record<string, (args: any) => unknown>>
 

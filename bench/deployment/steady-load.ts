@@ -20,7 +20,7 @@ export interface Submitted {
 /** The maximum number of unanswered submits. */
 const MOST_IN_FLIGHT = 5_000
 export const GRACE_MS = 10_000
-/** After this long two submits that are due are caught up with together; timers are no more exact. */
+/** Submits that are due within this time are sent together, because timers are no more exact. */
 const TICK_MS = 1
 
 export const submitSteadily = async ({ rate, seconds, submit }: Steady): Promise<Submitted> => {

@@ -13,7 +13,7 @@ export interface Ref {
 export interface Target {
   readonly name: string
   readonly of: Ref
-  /** The figure is divided by this one, or by the best of several; without it, it counts by itself. */
+  /** The figure is divided by this one, or by the best of several. Without it, the figure is used as it is. */
   readonly to?: readonly Ref[]
   readonly least?: number
   readonly most?: number
@@ -23,7 +23,7 @@ export interface Target {
 const rate = (cell: string, system: string): Ref => ({ cell, system, figure: 'tasks/s' })
 const ONE_TYPE = drainName(1, 1, 1)
 
-/** One process, one queue: to our own rate with one type, and to graphile-worker's in the same cell. */
+/** One process, one queue: compared with our own rate with one type, and with graphile-worker's in the same cell. */
 const manyTypes = [
   [2, 0.9],
   [10, 0.85],
@@ -105,5 +105,5 @@ export const TARGETS: readonly Target[] = [
   },
 ]
 
-/** Of the drain cells, the one that needs the most. */
+/** The drain cell with the highest value. */
 export const PEAK_RSS = { name: 'PostgreSQL, peak RSS of a draining worker, largest cell', under: 160 } as const

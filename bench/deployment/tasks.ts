@@ -78,7 +78,7 @@ const mixed = (plain: Task, n: number): Task => {
   }
 }
 
-/** How many of the first `count` tasks are to be run. */
+/** How many of the first `count` tasks must run. */
 export const dueOf = (shape: Shape, count: number): number => {
   if (!shape.isMixed) return count
   const taskOf = tasksOf(shape)

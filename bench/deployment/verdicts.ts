@@ -13,7 +13,7 @@ export interface Verdict {
   readonly met: boolean
 }
 
-/** Of those targets whose cells were measured. */
+/** Covers the targets whose cells were measured. */
 export const judge = (cells: readonly CellResult[]): Verdict[] => {
   const runsOf = ({ cell, system, figure }: Ref): readonly number[] | undefined =>
     cells.find(({ name }) => name === cell)?.runs[system]?.[figure]

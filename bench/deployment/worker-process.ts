@@ -55,7 +55,7 @@ const verbs = {
     })
   },
 
-  /** How many first attempts have ended, and what it took. */
+  /** How many first attempts have ended, and the resources they used. */
   spent: (): { ended: number; cpuSeconds: number } => ({ ended, cpuSeconds: cpuSeconds() }),
 
   /** Stops handling tasks. */
@@ -66,7 +66,7 @@ const verbs = {
 
   markAt: (): number | null => markAt,
 
-  /** Of each task that has started: when it was submitted, and how long it waited, in microseconds. */
+  /** For each started task: when it was submitted and how long it waited, in microseconds. */
   waits: (): readonly (readonly [at: number, micros: number])[] => waits,
 
   waitCount: (): number => waits.length,

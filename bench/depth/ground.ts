@@ -14,7 +14,7 @@ import { crowdStatements, type Dialect, HANDLED, type Scenario, SEED } from './s
 
 export interface Ground {
   make(scenario: Scenario): Promise<void>
-  /** The address of a fresh copy, good until `use` is done. */
+  /** The address of a fresh copy, valid until `use` is done. */
   withCopy<T>(scenario: Scenario, use: (address: string) => Promise<T>): Promise<T>
   /** How the claim's statement is executed there. */
   explain(scenario: Scenario): Promise<string>
@@ -49,7 +49,7 @@ const onSqlite = (): Ground => {
       const db = new DatabaseSync(fileOf(scenario))
       for (const statement of crowdStatements(scenario, SQLITE, Date.now())) db.exec(statement)
       db.exec('analyze')
-      // The whole of it into the one file that is copied.
+      // Moves everything into the one file that is copied.
       db.exec('pragma wal_checkpoint(truncate)')
       db.close()
     },

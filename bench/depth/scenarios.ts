@@ -29,7 +29,7 @@ const ready = (count: number, type = HANDLED): Crowd => ({
   expiresIn: null,
 })
 
-/** The first is what the others are compared with. */
+/** The first is the baseline. */
 export const scenariosOf = (deep: number): readonly Scenario[] => {
   const some = deep / 10
   const written = (count: number): string => count.toLocaleString('en')
@@ -58,11 +58,11 @@ export interface Dialect {
   readonly table: string
   /** Rows `n` from 1 to `count`. */
   series(count: number): string
-  /** From an expression for a whole number. */
+  /** Built from an SQL expression for an integer. */
   id(n: string): string
 }
 
-/** One statement for each crowd. The seed, of a type of its own, stays where it is. */
+/** One statement per crowd. The seed task has a separate type and stays. */
 export const crowdStatements = ({ crowds }: Scenario, { table, series, id }: Dialect, now: number): string[] =>
   crowds.map(
     ({ type, count, priority, availableIn, expiresIn }, i) => `

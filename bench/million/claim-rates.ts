@@ -12,9 +12,9 @@ const LEAST_RATIO = 0.9
 const VIEWERS = 5
 
 export interface Drains {
-  /** Tasks in one. */
+  /** Tasks per run. */
   readonly drain: number
-  /** How many of each kind. */
+  /** Runs of each kind. */
   readonly runs: number
 }
 
@@ -28,11 +28,11 @@ interface Run {
   readonly rate: number
   /** Processor time of worker, server and database, in seconds for a million tasks. */
   readonly cpu: number
-  /** Of the server alone, in parts of one core. */
+  /** CPU of the server alone, as a fraction of one core. */
   readonly server: number
 }
 
-/** Of the server, and of its store where that is a server, too. */
+/** CPU of the server, and of its store if that is a server too. */
 export const metersOf = async (address: string, server: Server): Promise<readonly [Meter, Meter]> => [
   processMeter(server.pid),
   address.startsWith('sqlite:') ? noMeter : await postgresMeter(address),
@@ -55,7 +55,7 @@ export const measureClaims = async (
       side === 'with'
         ? await started(new URL('./viewers.ts', import.meta.url), [server.url, JSON.stringify(viewed(pages))])
         : null
-    // They have opened their pages by then, and what was submitted has been told.
+    // By then the viewers have opened their pages, and the submits have been reported to them.
     await new Promise((done) => setTimeout(done, 5_000))
     const before = await read()
     const { seconds, cpuSeconds } = (await worker.end()) as { seconds: number; cpuSeconds: number }
@@ -78,7 +78,7 @@ export const measureClaims = async (
   )
 }
 
-/** A process that says when it is ready, does its work on a line of input, and prints what came of it. */
+/** A process that reports when it is ready, starts its work on a line of input, and prints the result. */
 const started = async (file: URL, args: readonly string[]): Promise<{ end(): Promise<unknown> }> => {
   const child: ChildProcess = spawn(process.execPath, [fileURLToPath(file), ...args], {
     stdio: ['pipe', 'pipe', 'inherit'],

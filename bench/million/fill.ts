@@ -1,4 +1,4 @@
-/** Fills a store through its contract, with records ready-made: submits and runs would take an hour. */
+/** Fills a store through its contract with prepared records: submitting and running them would take an hour. */
 import { type Client, connect, silentLogger } from '../../src/index.ts'
 import { openPostgres } from '../../src/store/postgres/store.ts'
 import { openSqlite } from '../../src/store/sqlite/store.ts'
@@ -38,7 +38,7 @@ export const fill = async (address: string, total: number, now: number): Promise
   await client.close()
 }
 
-/** As a worker writes it; alive for as long as the benchmark may take. */
+/** A registration as a worker writes it, valid for the length of the benchmark. */
 const workerDocument = (n: number, now: number): string =>
   JSON.stringify({
     id: `worker-${n}`,

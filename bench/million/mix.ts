@@ -6,7 +6,7 @@ import { hash } from '../hash.ts'
 
 export const QUEUES = ['default', 'images', 'mail', 'reports', 'webhooks'] as const
 const TYPES = ['resize-image', 'send-mail', 'make-report', 'call-webhook', 'charge-card', 'sync-contact', 'index-page']
-/** So few that a list of them finds no page full. */
+/** Few enough that a list of them does not fill a page. */
 export const RARE_TYPE = 'yearly-audit'
 export const CUSTOMERS = 1_000
 const DAY = 86_400_000
@@ -25,7 +25,7 @@ const RUNNING = 50
 
 type Kind = keyof typeof SHARES | 'running' | 'completed'
 
-/** Evenly spread, but for the waiting: they are among the newest third. */
+/** Evenly spread, except for pending tasks, which are among the newest third. */
 const kindOf = (n: number, total: number): Kind => {
   if (n >= total - RUNNING) return 'running'
   const dice = hash(n) % 1_000

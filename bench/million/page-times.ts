@@ -4,10 +4,10 @@ import { createdAtOf, idOf } from './mix.ts'
 import { type PageOf, pagesOf } from './pages.ts'
 import { ask } from './server.ts'
 
-/** Milliseconds, of 95 pages in a hundred. */
+/** The 95th percentile in milliseconds. */
 const MOST = 300
 
-/** With ids that are in the store, which was filled at `filledAt`. */
+/** Uses ids of the store, which was filled at `filledAt`. */
 export const pagesAt = async (url: string, total: number, filledAt: number): Promise<PageOf[]> => {
   const middle = Math.floor(total / 2)
   return pagesOf({

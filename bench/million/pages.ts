@@ -3,7 +3,7 @@ import { CUSTOMERS, QUEUES, RARE_TYPE } from './mix.ts'
 
 export interface PageOf {
   readonly name: string
-  /** Paths below /api/v1, or [path, body] to post; asked side by side, as a browser does. */
+  /** Paths below /api/v1, or [path, body] to post. Sent in parallel, as a browser does. */
   readonly asks: readonly (string | readonly [path: string, body: object])[]
   /** When it repeats the request: never, when something changes, or after this many milliseconds. Counts of lists: every ten seconds. */
   readonly again: 'never' | 'changes' | number
@@ -17,7 +17,7 @@ const tasks = (name: string, query: string): PageOf => ({
   again: 'changes',
 })
 
-/** `known`: some ids, and the cursor of a page in the middle. */
+/** `known` has some ids and the cursor of a middle page. */
 export const pagesOf = (known: { completed: string; ready: string; dead: string; middle: string }): PageOf[] => [
   { name: 'overview', asks: ['/info', '/stats'], again: 'never' },
   { name: 'queues', asks: ['/queues'], again: 'never' },

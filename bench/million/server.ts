@@ -1,4 +1,4 @@
-/** `holdfast serve` in a process of its own, and a lean client for it. */
+/** `holdfast serve` in a separate process, and a minimal client for it. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Agent, type IncomingMessage, request } from 'node:http'
@@ -52,7 +52,7 @@ const send = (url: string, body: object | null, then: (response: IncomingMessage
     asked.end(text)
   })
 
-/** The whole answer, unread. */
+/** Receives the whole response without parsing it. */
 export const ask = async (base: string, asked: string | readonly [string, object]): Promise<string> => {
   const [path, body] = typeof asked === 'string' ? [asked, null] : asked
   let answer = ''
@@ -63,7 +63,7 @@ export const ask = async (base: string, asked: string | readonly [string, object
   return answer
 }
 
-/** Server-sent events, as they come; until `close` of what is given back. */
+/** Receives server-sent events until `close` of the returned object. */
 export const listenTo = (base: string, heard: (chunk: string) => void): { close(): void } => {
   const asked = request(`${base}api/v1/changes`, { agent: false }, (response) => {
     response.setEncoding('utf8')

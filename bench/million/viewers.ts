@@ -11,7 +11,7 @@ let isOver = false
 let answers = 0
 let bytes = 0
 
-/** One request of a page, asked again as a page does. */
+/** One request of a page, repeated as a page repeats it. */
 const keepAsking = (asked: string, again: PageOf['again'], hear: Set<() => void>): void => {
   const restAfter = asked.startsWith('/tasks/0') ? REST_AFTER.task : REST_AFTER.list
   let notBefore = 0

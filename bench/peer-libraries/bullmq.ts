@@ -3,12 +3,12 @@ import { requirePeer } from './require.ts'
 
 export interface Job<Data = unknown> {
   readonly data: Data
-  /** From 0 while the handler runs, one more when it has ended. */
+  /** Starts at 0 while the handler runs; one more when it has ended. */
   readonly attemptsMade: number
 }
 
 export interface JobOptions {
-  /** From 1, lower ones run first; 0: before all others. */
+  /** From 1, lower ones run first; 0 runs before all others. */
   readonly priority?: number
   readonly delay?: number
   readonly attempts?: number
@@ -26,7 +26,7 @@ export interface Queue {
 export interface Worker<Data = unknown> {
   on(event: 'completed' | 'failed', listener: (job: Job<Data>) => void): void
   on(event: 'error', listener: (error: Error) => void): void
-  /** Until it is closed. */
+  /** Runs until it is closed. */
   run(): Promise<void>
   waitUntilReady(): Promise<unknown>
   close(): Promise<void>
@@ -42,7 +42,7 @@ export const JOBS_AT_ONCE = 100
 export interface BullMq {
   /** Resolves when it is connected. */
   makeQueue(name: string): Promise<Queue>
-  /** Connected, but takes no job before `run`. */
+  /** Connects, but takes no job before `run`. */
   makeWorker<Data>(name: string, concurrency: number, run: (job: Job<Data>) => Promise<void>): Promise<Worker<Data>>
 }
 

@@ -43,7 +43,7 @@ interface RunOptions<Payload> {
   /** Jobs that a process locks and fetches ahead; null: none. */
   readonly localQueue: number | null
   readonly taskList: Readonly<Record<string, Handler<Payload>>>
-  /** Its own if left out. */
+  /** Default: its own. */
   readonly pool?: Pool
 }
 
@@ -59,7 +59,7 @@ const CONNECTIONS = JOBS_AT_ONCE + 2
 export interface GraphileWorker {
   makeUtils(): Promise<Utils>
   run<Payload>(options: RunOptions<Payload>): Promise<Runner>
-  /** All its connections are open. */
+  /** Resolves when all its connections are open. */
   openPool(): Promise<Pool>
 }
 

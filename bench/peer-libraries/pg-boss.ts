@@ -41,7 +41,7 @@ export const makeBoss = (connectionString: string): Boss => {
   return boss
 }
 
-/** As many as its documentation's examples of large batches have. */
+/** The size of large batches in its documentation. */
 export const BATCH_SIZE = 500
-/** That fetch, run and complete beside each other; more were no faster. */
+/** Concurrent loops that fetch, run and complete. More were no faster. */
 export const LOOPS = 4

@@ -1,4 +1,4 @@
-/** Peers are loaded from bench/peers, a package of its own: they are not there when the types are checked. */
+/** Loads peers from bench/peers, a separate package that is not installed when the types are checked. */
 import { createRequire } from 'node:module'
 
 export const requirePeer = createRequire(new URL('../peers/package.json', import.meta.url)) as (name: string) => unknown

@@ -1,4 +1,4 @@
-/** Holdfast on PostgreSQL: with its defaults, and with completed tasks removed at once, as the peers that delete them. */
+/** Holdfast on PostgreSQL: with its defaults, and with completed tasks removed at once, like the peers that delete them. */
 import type { RetentionOptions } from '../../src/index.ts'
 import type { System } from '../system.ts'
 import { loadHoldfast } from './holdfast.ts'

@@ -7,7 +7,7 @@ const TYPE = 'noop'
 export interface HoldfastOn {
   readonly name: string
   readonly keeps: Keeps
-  /** Whether completed tasks are there to be counted after a drain. */
+  /** Whether completed tasks still exist after a drain and can be counted. */
   readonly keepsCompleted: boolean
   connect(place: Place): Promise<Client>
 }

@@ -17,7 +17,7 @@ export const pgBossLargeBatches = (): Promise<System> => withBatches('pg-boss, b
 const withBatches = async (name: string, batchSize: number, loops: number): Promise<System> => {
   let boss: Boss
 
-  /** Until nothing is left: resolves with how many were completed. */
+  /** Runs until nothing is left and resolves with the number of completed jobs. */
   const loop = async (): Promise<number> => {
     for (let done = 0; ; ) {
       const jobs = await boss.fetch(DRAINED, { batchSize })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { requirePeer } from '../peer-libraries/require.ts'
 import { idleGap, payload, type System, timed } from '../system.ts'
 
-/** The little of plainjob and better-sqlite3 that is used here: they are not installed when the types are checked. */
+/** The part of plainjob and better-sqlite3 that is used here. They are not installed when the types are checked. */
 interface Queue {
   add(type: string, data: unknown): unknown
   addMany(type: string, data: unknown[]): unknown
@@ -32,7 +32,7 @@ interface Plainjob {
 
 const SILENT = { error() {}, warn() {}, info() {}, debug() {} }
 const TYPE = 'noop'
-/** The shortest it takes. It has no wake-up, so this is the price of a quick start: see its idle CPU. */
+/** The shortest poll interval that it accepts. It has no wake-up, so a quick start costs idle CPU. */
 const POLL = 1
 
 export const plainjob = async (): Promise<System> => {

@@ -61,7 +61,7 @@ export const rawSqlite = async (): Promise<System> => {
   }
 }
 
-/** What Holdfast wrote for the one task that it submitted: every cell that is not empty and not the column's default. */
+/** The cells that Holdfast wrote for one submitted task, without empty ones and defaults. */
 const submittedCells = (db: DatabaseSync): Cells => {
   const row = db.prepare('select * from holdfast_task').get()!
   const columns = db.prepare(`select name, dflt_value from pragma_table_info('holdfast_task') where pk = 0`).all()
@@ -72,9 +72,9 @@ const submittedCells = (db: DatabaseSync): Cells => {
   })
 }
 
-/** The same task again, with an id and an input of its own. */
+/** The same task with another id and input. */
 const rowLike = (model: Cells, n: number): Cell[] =>
   model.map(([column, value]) => (column === 'id' ? idOf(n) : column === 'input' ? JSON.stringify(payload(n)) : value))
 
-/** As UUIDv7: growing, so that the index grows at its end. Later than any real one, so that it meets none. */
+/** Increasing like UUIDv7, so that the index grows at its end, and later than any real id, so that none collides. */
 const idOf = (n: number): string => `ffffffff-ffff-7000-8000-${n.toString(16).padStart(12, '0')}`

@@ -55,7 +55,7 @@ export const bullMq = (): Adapter => ({
     return {
       async start(heard) {
         events = heard
-        // One that was closed cannot run again.
+        // A closed worker cannot run again.
         if (isUsed) workers = await make()
         isUsed = true
         for (const worker of workers) worker.run().catch((error: unknown) => console.error(error))

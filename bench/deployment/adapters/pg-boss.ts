@@ -89,7 +89,7 @@ const batchWorker = (boss: Boss, names: readonly string[]): Worker => {
     async start(events) {
       stopping = new AbortController()
       const { signal } = stopping
-      // Shared by the loops: a queue that one of them found empty is left alone until all are.
+      // Shared by the loops: a queue that one of them found empty is skipped until all are empty.
       let nonEmpty = [...names]
       const loop = async (): Promise<void> => {
         while (!signal.aborted) {
@@ -99,7 +99,7 @@ const batchWorker = (boss: Boss, names: readonly string[]): Worker => {
             if (nonEmpty.length === 0) nonEmpty = [...names]
             continue
           }
-          // At the end before it is fetched from, so that with one queue all loops work on it.
+          // Moved to the end before the fetch, so that with one queue all loops work on it.
           nonEmpty.push(name)
           const jobs = await boss.fetch<Input>(name, { batchSize: BATCH_SIZE })
           if (jobs.length === 0) nonEmpty = nonEmpty.filter((other) => other !== name)

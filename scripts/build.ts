@@ -1,4 +1,4 @@
-/** Makes dist: declarations, JavaScript and the dashboard. It is put in place whole, so that whoever runs the old one goes on. */
+/** Builds dist: declarations, JavaScript and the dashboard. It is replaced in one step, so that processes that run the old one are not disturbed. */
 import { execFileSync } from 'node:child_process'
 import { renameSync, rmSync } from 'node:fs'
 import { bundle } from './bundle.ts'

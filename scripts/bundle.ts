@@ -1,6 +1,7 @@
 /**
- * From src to the JavaScript of dist: few files instead of a hundred and fifty, because a shell pays for each of them at every
- * prompt. What the entries share is in dist/chunks once, so an error of the command line is an error of the library.
+ * Bundles src into the JavaScript of dist: few files instead of a hundred and fifty, because the command line loads each of them
+ * at every start. Code shared by the entries is in dist/chunks once, so that the command line and the library have the same
+ * error class.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { relative } from 'node:path/posix'
@@ -14,7 +15,7 @@ const { exports } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as {
 /** `./dist/store/store.js` as `store/store`. */
 const published = Object.values(exports).flatMap((one) => (typeof one === 'string' ? [] : [one.default.slice(7, -3)]))
 
-/** Started by their addresses, which no import shows. */
+/** Files that are started by their path, so that no import refers to them. */
 const started = [
   'cli/main',
   'cli/demo/worker',
@@ -23,7 +24,7 @@ const started = [
   ...globSync('store/*/thread.ts', { cwd: `${root}src` }).map((file) => file.slice(0, -3)),
 ]
 
-/** A module that asks where it is finds threads, pages and package.json from there: it is told its own place, not its chunk's. */
+/** Modules find threads, pages and package.json relative to themselves, so `import.meta.url` must be the module's place and not its chunk's. */
 const ownPlaces: Plugin = {
   name: 'own-places',
   transform(code, id) {
@@ -38,12 +39,12 @@ const ownPlaces: Plugin = {
   },
 }
 
-/** Written so that no bundler of an application takes it for a file to copy. In a bundle for CommonJS there is no `import.meta.url`. */
+/** Written so that an application's bundler does not copy it as an asset. A CommonJS bundle has no `import.meta.url`. */
 const placeFrom = (path: string): string => `(import.meta.url && new URL('${path}', \`\${import.meta.url}\`).href)`
 
 const INLINED = 'store/sqlite/inlined-threads.ts'
 
-/** Threads of SQLite as text: a program that is bundled into one file has no other file to start. */
+/** The threads of SQLite as text, for a program that is bundled into one file and has no other file to start. */
 const inlinedThreads: Plugin = {
   name: 'inlined-threads',
   async load(id) {
@@ -64,7 +65,7 @@ const textOfThread = async (name: string): Promise<string> => {
   return output[0].code
 }
 
-/** No line moves, so the map that was there still holds: `null` says so. */
+/** `null`: no line moves, so the existing source map is still valid. */
 const inLines = (code: string, what: string | RegExp, by: (found: string, part?: string) => string) => {
   const replaced = code.replaceAll(what, by)
   return replaced === code ? null : { code: replaced, map: null }

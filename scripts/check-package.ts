@@ -1,4 +1,4 @@
-/** The package as users get it: packed, checked by publint and attw, installed in an empty folder, and used from there. */
+/** Checks the package as users get it: packs it, runs publint and attw, installs it in an empty folder, and uses it from there. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,7 +8,7 @@ import { snippetsOf } from './snippets.ts'
 const run = (command: string, args: readonly string[], cwd: string): string =>
   execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })
 
-/** The README's runnable snippets, as they are printed, each in a folder of its own beside the installed package. */
+/** Runs the README's runnable snippets as printed, each in a separate folder next to the installed package. */
 const runSnippets = async (project: string): Promise<void> => {
   const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   run('npm', ['install', '--silent', '--no-audit', '--no-fund', `zod@${devDependencies.zod}`], project)
@@ -23,7 +23,7 @@ const runSnippets = async (project: string): Promise<void> => {
   }
 }
 
-/** Every entry of the package, as a strict application without any driver sees it: types of libraries are checked, too. */
+/** Type-checks every entry of the package in a strict application without any driver, including the types of libraries. */
 const checkTypes = (project: string): void => {
   const { exports, devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const entries = Object.keys(exports).filter((name) => !name.endsWith('.json'))
@@ -37,7 +37,7 @@ const checkTypes = (project: string): void => {
 
 const PATIENCE = 120_000
 
-/** Until a task has been run, with whatever result the network allows; then SIGTERM must end it well. */
+/** Waits until a task has run, with whatever result the network allows; then SIGTERM must end it cleanly. */
 const runUntilTried = async (place: string): Promise<void> => {
   const child = spawn(process.execPath, ['main.ts'], { cwd: place, stdio: 'inherit' })
   const ended = new Promise<number | null>((done) => child.once('exit', done))

@@ -1,6 +1,6 @@
 /**
- * Declarations that name the types of an optional driver compile where it is not installed, also with `skipLibCheck: false`: there
- * its types are any. Where it is installed they are its own.
+ * Makes declarations that use the types of an optional driver compile without it, even with `skipLibCheck: false`: then its types are
+ * `any`. If the driver is installed, they are its real types.
  */
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 

@@ -1,4 +1,4 @@
-/** Prints into docs/cli.md what the code knows: the help of every verb, and the exit codes. A test fails when it is stale. */
+/** Generates parts of docs/cli.md from the code: the help of every verb, and the exit codes. A test fails if they are stale. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { EXIT_CODES, EXIT_MEANINGS } from '../src/cli/output/exit-codes.ts'
@@ -7,7 +7,7 @@ import { makeProgram } from '../src/cli/program/program.ts'
 const FILE = new URL('../docs/cli.md', import.meta.url)
 const PART = /(<!-- printed: ([^>]+) -->\n)[\s\S]*?(<!-- end -->)/g
 
-/** The text with every printed part made anew. */
+/** Returns the text with every generated part replaced. */
 export const withPrintedParts = (text: string): string =>
   text.replace(PART, (_, begin: string, name: string, end: string) => `${begin}\n${partOf(name)}\n\n${end}`)
 
@@ -17,7 +17,7 @@ const partOf = (name: string): string => {
   throw new Error(`docs/cli.md asks for '${name}', which this script does not print`)
 }
 
-/** A family of verbs is told by its members. */
+/** A family of verbs is documented by its members. */
 const leavesOf = (command: Command): Command[] =>
   command.commands
     .filter((one) => one.name() !== 'help')

@@ -1,4 +1,4 @@
-/** Prints docs/lifecycle.md and docs/errors.md from the code, and parts of docs/cli.md and docs/http.md. `--check` fails when a file is stale. */
+/** Prints docs/lifecycle.md and docs/errors.md from the code, and parts of docs/cli.md and docs/http.md. `--check` fails if a file is stale. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { EXIT_CODES } from '../src/cli/output/exit-codes.ts'
 import { CODES } from '../src/core/errors.ts'

@@ -1,4 +1,4 @@
-/** Prints into docs/http.md what the code knows: the routes with their rights, and the status of every code. */
+/** Generates parts of docs/http.md from the code: the routes with their permissions, and the status of every error code. */
 import { ROUTES } from '../src/http/routes.ts'
 import { HTTP_CODES, STATUSES } from '../src/http/wire/statuses.ts'
 

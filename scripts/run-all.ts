@@ -1,4 +1,4 @@
-/** Runs commands one after the other, all of them, and tells which failed: one red test must not hide the others. */
+/** Runs all commands one after another and reports which failed, so that one failure does not hide the others. */
 import { spawnSync } from 'node:child_process'
 
 export interface Step {
@@ -7,6 +7,6 @@ export interface Step {
   readonly args: readonly string[]
 }
 
-/** The names of those that failed. */
+/** Returns the names of those that failed. */
 export const runAll = (steps: readonly Step[], stdio: 'inherit' | 'ignore' = 'inherit'): string[] =>
   steps.flatMap(({ name, command, args }) => (spawnSync(command, args, { stdio }).status === 0 ? [] : [name]))

@@ -1,7 +1,7 @@
-/** `npm test`: all checks and all projects of tests; then it fails if any of them did. */
+/** `npm test`: runs all checks and all test projects, then fails if any of them failed. */
 import { runAll, type Step } from './run-all.ts'
 
-/** In this order: what is quick and breaks most often comes first. */
+/** Ordered so that the fastest and most failure-prone come first. */
 const PROJECTS = ['quick', 'doors', 'crash', 'timed', 'servers', 'browser'] as const
 
 const steps: readonly Step[] = [

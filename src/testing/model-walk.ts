@@ -9,7 +9,7 @@ import { Random } from './random.ts'
 export interface WalkOptions {
   readonly seed: number
   readonly steps: number
-  /** Also change tasks that wait. Default true. */
+  /** Also amend pending tasks. Default true. */
   readonly amends?: boolean
 }
 

@@ -1,4 +1,4 @@
-/** `holdfast amend ID`: changes a task that waits. */
+/** `holdfast amend ID`: changes a pending task. */
 import type { AmendOptions, Duration } from '../../index.ts'
 import { given, inputValue, instantText, integer, tags } from '../program/input.ts'
 import type { GlobalOptions } from '../program/session.ts'

@@ -1,4 +1,4 @@
-/** `holdfast run-now ID…`: tasks that wait for their time are due at once. */
+/** `holdfast run-now ID…`: makes scheduled and retrying tasks due at once. */
 import type { GlobalOptions } from '../program/session.ts'
 import { eachTask } from './shared/each-task.ts'
 

@@ -1,4 +1,4 @@
-/** Waiting for the signal that ends a command. */
+/** Waits for the signal that ends a command. */
 
 /**
  * Resolves at the first SIGINT or SIGTERM. Call it before the line that says the command is ready: a supervisor may

@@ -194,7 +194,7 @@ describe('a change that comes to light late', () => {
     await tail.stop(clock)
   })
 
-  describe('for who only looks on', () => {
+  describe('for viewers', () => {
     /** Three tasks every seven milliseconds. */
     const pour = async ({ client, clock }: Pick<Bench, 'client' | 'clock'>, looks: number) => {
       for (let n = 0; n < looks; n++) {
@@ -205,7 +205,7 @@ describe('a change that comes to light late', () => {
     const weightOf = (changes: readonly TaskChange[]): number =>
       changes.reduce((sum, { weight = 1 }) => sum + weight, 0)
 
-    it('tells a part of a flood, which stands for about all of it', async () => {
+    it('reports a part of a flood, which represents about all of it', async () => {
       const { client, clock } = await begin()
       const tail = following(client, { most: 40 })
       await clock.advance(LOOK)

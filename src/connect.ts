@@ -30,7 +30,7 @@ export interface ConnectOptions {
   readonly maxPayload?: number
   /** For every task that this client submits; a definition's own options, and those of a call, come before them. */
   readonly defaults?: ConnectDefaults
-  /** How long ended tasks are kept, by status. Default: for ever. */
+  /** How long ended tasks are kept, by status. Default: forever. */
   readonly retention?: RetentionOptions
   /** For postgres:// addresses. */
   readonly postgres?: Omit<PostgresOptions, 'create'>

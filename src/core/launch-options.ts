@@ -14,7 +14,7 @@ const TEXT = /^(-e|-p|-pe|--eval|--print|--input-type)\b/
 const TEXT_IN_ENVIRONMENT = /--input-type(=|\s+)\S+/g
 /** A child has no debugger, watches nothing, and is not a test. */
 const OF_THE_PARENT = /^--(inspect|watch|test)/
-/** Set by `node --watch`: every import is then told to the parent, as a message among ours. */
+/** Set by `node --watch`: Node then reports every import to the parent, as a message among ours. */
 const REPORTS_IMPORTS = 'WATCH_REPORT_DEPENDENCIES'
 
 export const threadOptions = (execArgv: readonly string[], env: Environment): LaunchOptions => ({

@@ -343,7 +343,7 @@ const wrong = (what: string, why: string): HoldfastError => new HoldfastError('I
  * A task that was running when it was exported has no worker here: it becomes pending, as if the worker had released it. Its
  * next claim has a higher fence. No counter changes, because the outcome of that run is unknown.
  */
-export const landed = (task: TaskRecord, by: string, now: Instant): TaskRecord => {
+export const requeueImported = (task: TaskRecord, by: string, now: Instant): TaskRecord => {
   if (task.status !== 'running' || task.lease === null) return task
   const change = release(task, { token: task.lease.token }, now)
   return applyChange(task, { ...change, entry: { ...change.entry, by, reason: 'it was running when it was exported' } })

@@ -61,7 +61,7 @@ export const isRepeated = ({ status }: TaskRecord, key: KeyRecord | undefined, t
  *   claimed there (it expired or was cancelled while the task itself continued here): it may be replaced.
  * - `foreign`: none of these: two different tasks with the same id, or two runs.
  */
-export const kinship = (here: TaskRecord, there: TaskRecord): 'same' | 'ahead' | 'stale' | 'foreign' => {
+export const compareCopies = (here: TaskRecord, there: TaskRecord): 'same' | 'ahead' | 'stale' | 'foreign' => {
   const left = hasDeparted(there)
     ? { ...there, revision: there.revision - 1, history: there.history.slice(0, -1) }
     : there

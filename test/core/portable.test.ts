@@ -1,7 +1,7 @@
 /** The lines of an export: whatever a record holds comes in as it went out, and what is no such line is refused by number. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type ExportLine, landed, printLine, readLine } from '../../src/core/portable.ts'
+import { type ExportLine, printLine, readLine, requeueImported } from '../../src/core/portable.ts'
 import { isTerminal, type TaskRecord } from '../../src/core/task.ts'
 import { population } from '../../src/testing/conformance/moves.ts'
 import { fresh, NOW } from './build.ts'
@@ -153,19 +153,19 @@ describe('what is no line of an export is refused with its number:', () => {
 describe('a task that lands', () => {
   it('is as it was, unless it was running: then it is pending under its old fence, or cancelled if that was asked for', () => {
     for (const record of population) {
-      const after = landed(record, 'importer', NOW)
+      const after = requeueImported(record, 'importer', NOW)
       if (record.status !== 'running') expect(after).toBe(record)
     }
     const lease = { token: 't.1', workerId: 'w', claimedAt: NOW, expiresAt: NOW + 5, ttl: 5 }
     const running: TaskRecord = { ...fresh(), status: 'running', lease, attempts: 3, revision: 7 }
-    expect(landed(running, 'importer', NOW)).toMatchObject({
+    expect(requeueImported(running, 'importer', NOW)).toMatchObject({
       status: 'pending',
       lease: null,
       attempts: 3,
       retryCount: 0,
       revision: 8,
     })
-    expect(landed(running, 'importer', NOW).history.at(-1)).toMatchObject({ move: 'release', by: 'importer' })
-    expect(isTerminal(landed({ ...running, cancelRequestedAt: NOW }, 'importer', NOW).status)).toBe(true)
+    expect(requeueImported(running, 'importer', NOW).history.at(-1)).toMatchObject({ move: 'release', by: 'importer' })
+    expect(isTerminal(requeueImported({ ...running, cancelRequestedAt: NOW }, 'importer', NOW).status)).toBe(true)
   })
 })

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import * as machine from '../../src/core/machine.ts'
 import { applyChange, type TaskRecord } from '../../src/core/task.ts'
-import { copyOf, depart, hasDeparted, keyOf, kinship, readiness } from '../../src/core/transfer.ts'
+import { compareCopies, copyOf, depart, hasDeparted, keyOf, readiness } from '../../src/core/transfer.ts'
 import { fresh, ID, NOW } from './build.ts'
 
 type Step =
@@ -131,10 +131,10 @@ describe('a copy', () => {
     fc.assert(
       fc.property(movable, steps, (one, taken) => {
         const on = walked(one, taken, 'later')
-        expect(kinship(one, copyOf(one))).toBe('same')
+        expect(compareCopies(one, copyOf(one))).toBe('same')
         if (on.revision === one.revision) return
-        expect(kinship(on, one)).toBe('stale')
-        expect(kinship(one, on)).toBe('ahead')
+        expect(compareCopies(on, one)).toBe('stale')
+        expect(compareCopies(one, on)).toBe('ahead')
       }),
     )
   })
@@ -144,7 +144,7 @@ describe('a copy', () => {
       fc.property(movable, few, few, (one, a, b) => {
         const [here, there] = [walked(one, a, 'a'), walked(one, b, 'b')]
         if (here.revision === one.revision || there.revision === one.revision) return
-        expect(kinship(here, there)).toBe(there.attempts > one.attempts ? 'foreign' : 'stale')
+        expect(compareCopies(here, there)).toBe(there.attempts > one.attempts ? 'foreign' : 'stale')
       }),
     )
   })
@@ -153,7 +153,7 @@ describe('a copy', () => {
     fc.assert(
       fc.property(movable, (one) => {
         const other = { ...one, history: one.history.map((entry) => ({ ...entry, op: `other ${entry.op}` })) }
-        expect(kinship(one, other)).toBe('foreign')
+        expect(compareCopies(one, other)).toBe('foreign')
       }),
     )
   })
@@ -161,7 +161,7 @@ describe('a copy', () => {
   it('may take the place of what stayed behind when the task left, however far it has gone since', () => {
     fc.assert(
       fc.property(movable, steps, (one, taken) => {
-        expect(kinship(walked(one, taken, 'abroad'), left(one))).toBe('stale')
+        expect(compareCopies(walked(one, taken, 'abroad'), left(one))).toBe('stale')
       }),
     )
   })
@@ -169,7 +169,7 @@ describe('a copy', () => {
   it('may not take the place of what stayed behind of a later life', () => {
     const old = fresh()
     const later = walked(old, ['claim', 'fail'], 'w')
-    expect(kinship(old, left(later))).toBe('foreign')
+    expect(compareCopies(old, left(later))).toBe('foreign')
   })
 })
 

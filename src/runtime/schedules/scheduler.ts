@@ -73,7 +73,7 @@ export class Scheduler {
       for (const instant of each) if (instant !== null) next = Math.min(next, instant)
       this.#troubles.delete(SCHEDULE)
     } catch (error) {
-      this.#complain(SCHEDULE, `schedules stand still until the store answers: ${messageOf(error)}`)
+      this.#complain(SCHEDULE, `schedules do not fire until the store answers: ${messageOf(error)}`)
     }
     return next
   }

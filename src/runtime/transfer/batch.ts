@@ -4,7 +4,7 @@
  */
 import { isContactLost } from '../../core/errors.ts'
 import { isTerminal, type TaskRecord } from '../../core/task.ts'
-import { copyOf, depart, hasDeparted, isRepeated, keyOf, kinship, readiness } from '../../core/transfer.ts'
+import { compareCopies, copyOf, depart, hasDeparted, isRepeated, keyOf, readiness } from '../../core/transfer.ts'
 import type { Committed, Inserted, Insertion } from '../../store/store.ts'
 import { withPatience } from '../patience.ts'
 import { newOp, type Session } from '../session.ts'
@@ -69,7 +69,7 @@ export class MoveBatch {
       if (copy === null || hasDeparted(copy)) return false
       // The original is gone without having been archived, so it ended and was removed. A copy that has ended too is harmless.
       if (task === null) return !isTerminal(copy.status)
-      return !hasDeparted(task) && ['same', 'stale'].includes(kinship(task, copy))
+      return !hasDeparted(task) && ['same', 'stale'].includes(compareCopies(task, copy))
     })
     await this.#takeBack(left)
   }
@@ -121,9 +121,9 @@ export class MoveBatch {
 
   /** The id exists in the new store: as this copy, as an older copy that may be replaced, or as another task. */
   async #meet(task: TaskRecord, there: TaskRecord): Promise<'copied' | 'again' | 'conflict'> {
-    const kin = kinship(task, there)
-    if (kin === 'same' || kin === 'ahead') return 'copied'
-    if (kin === 'stale') {
+    const comparison = compareCopies(task, there)
+    if (comparison === 'same' || comparison === 'ahead') return 'copied'
+    if (comparison === 'stale') {
       const removal = { id: there.id, revision: there.revision, endKey: true }
       const [removed] = await withPatience(this.#to, () => this.#to.store.remove([removal]))
       if (removed !== 'conflict') return 'again'

@@ -3,7 +3,7 @@
 import { PAUSE, QUEUE, SCHEDULE } from '../../core/document-names.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import { keyIsLive } from '../../core/idempotency.ts'
-import { type ExportCounts, type ExportLine, landed, readLine } from '../../core/portable.ts'
+import { type ExportCounts, type ExportLine, readLine, requeueImported } from '../../core/portable.ts'
 import { isDeleted, type ScheduleRecord } from '../../core/schedule.ts'
 import { isRepeated } from '../../core/transfer.ts'
 import type { Insertion } from '../../store/store.ts'
@@ -130,7 +130,7 @@ class Import {
     const { time, name } = this.#session
     const now = time.now()
     const isKeyed = key !== null && keyIsLive(key, true, now)
-    this.#batch.push({ task: landed(task, name, now), ...(isKeyed ? { key } : null) })
+    this.#batch.push({ task: requeueImported(task, name, now), ...(isKeyed ? { key } : null) })
     this.#weight += weight
     if (this.#batch.length >= MOST || this.#weight >= WEIGHT) await this.#flush()
   }

@@ -206,7 +206,7 @@ const decoded = ({ text, encoding }: Output): unknown => (text === null ? null :
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof (value as PromiseLike<unknown> | null)?.then === 'function'
 
-/** A stored input that is no longer JSON is damaged for good. */
+/** Fails permanently: a stored input that is not JSON is damaged. */
 const readInput = ({ input, encoding }: TaskRecord): unknown => {
   try {
     return decodePayload(input, encoding)

@@ -110,7 +110,7 @@ export class NatsBucket implements KeyValue {
     return this.#purge(folders.map((folder) => this.#subjects.under(`${folder}/`)))
   }
 
-  /** Purges the messages themselves: the delete markers of a KV bucket would stay for ever. */
+  /** Purges the messages themselves: the delete markers of a KV bucket would stay forever. */
   #purge(subjects: readonly string[]): Promise<void> {
     const { streams } = this.#connected.jsm
     return this.#call(async () => {

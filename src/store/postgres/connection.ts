@@ -48,7 +48,7 @@ interface Deadlines {
 }
 
 /** How connections are used, both Holdfast's and the caller's. */
-export interface Manners {
+export interface ConnectionPolicy {
   /** Use named statements. Without them nothing is left behind on a connection, which PgBouncer shares with other clients. */
   readonly prepare: boolean
   readonly deadlines: Deadlines
@@ -57,7 +57,11 @@ export interface Manners {
 const KEEP_ALIVE_AFTER = 10_000
 
 /** `from` is an address or the settings of a pool. */
-export const connectionConfig = (from: ClientConfig, name: string, { prepare, deadlines }: Manners): ClientConfig => ({
+export const connectionConfig = (
+  from: ClientConfig,
+  name: string,
+  { prepare, deadlines }: ConnectionPolicy,
+): ClientConfig => ({
   ...from,
   application_name: name,
   connectionTimeoutMillis: deadlines.connect,
@@ -85,7 +89,7 @@ const SESSION = `
     pg_catalog.set_config('idle_in_transaction_session_timeout', '30s', false)`
 
 /** Runs once per connection of ours. Behind PgBouncer the session is shared with other clients, so it is not changed. */
-export const prepareSession = async (client: Client | PoolClient, { prepare }: Manners): Promise<void> => {
+export const prepareSession = async (client: Client | PoolClient, { prepare }: ConnectionPolicy): Promise<void> => {
   if (prepare) await client.query(SESSION)
 }
 
@@ -107,7 +111,7 @@ const REPEAT_WITHIN = 20
 type Target = Pick<Client, 'query'> | Pool
 
 /** Runs statements on a client or a pool of the driver's. */
-export const executorOf = (target: Target, { prepare, deadlines }: Manners): Executor => ({
+export const executorOf = (target: Target, { prepare, deadlines }: ConnectionPolicy): Executor => ({
   async query(text, values) {
     const config = {
       text,
@@ -142,7 +146,7 @@ const withDeadline = (pool: Pool, { connect }: Deadlines): Pick<Pool, 'connect'>
     }),
 })
 
-export interface ConnectionsOptions extends Manners {
+export interface ConnectionsOptions extends ConnectionPolicy {
   readonly isOurs: boolean
   /** Checked before each call: rejects if this is no longer the same store. */
   readonly guard: Guard
@@ -180,7 +184,7 @@ export class Connections {
   static async open(
     config: ClientConfig,
     address: string,
-    options: Manners & { readonly max: number; readonly guard: Guard },
+    options: ConnectionPolicy & { readonly max: number; readonly guard: Guard },
   ): Promise<Connections> {
     const { Pool: DriverPool } = await loadDriver()
     const verify = async (client: PoolClient): Promise<void> => {

@@ -1,11 +1,11 @@
 /** The settings with which the keeper's thread opens a connection like ours. */
 import type { ClientConfig } from 'pg'
-import type { Manners } from './connection.ts'
+import type { ConnectionPolicy } from './connection.ts'
 
 export interface KeeperPlace {
   readonly config: ClientConfig
   readonly schema: string
-  readonly manners: Manners
+  readonly policy: ConnectionPolicy
   /** The channel for password requests; null if the config has the password. */
   readonly passwords: string | null
 }

@@ -5,7 +5,7 @@ import { parseDuration } from '../../core/durations.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import { nearest } from '../../core/option-names.ts'
 import { refuseUnknownSettings, settingsIn } from '../../core/settings.ts'
-import { type Connections, type Manners, withoutSecrets } from './connection.ts'
+import { type ConnectionPolicy, type Connections, withoutSecrets } from './connection.ts'
 import type { Password } from './password-channel.ts'
 import { migrate, readMeta, SCHEMA_VERSION, schemaVersion } from './schema.ts'
 import type { PostgresOptions } from './store.ts'
@@ -70,7 +70,7 @@ const placeOfPool = ({ options }: Pool): Place => {
 const CONNECT_DEADLINE = 5_000
 const SHORTEST_DEADLINE = 100
 
-export const mannersOf = ({ prepare = true, queryTimeout = '15s' }: PostgresOptions): Manners => {
+export const connectionPolicyOf = ({ prepare = true, queryTimeout = '15s' }: PostgresOptions): ConnectionPolicy => {
   const query = parseDuration(queryTimeout, 'queryTimeout')
   if (query < SHORTEST_DEADLINE)
     throw new HoldfastError('INVALID_OPTION', `queryTimeout is ${query} ms; the least is ${SHORTEST_DEADLINE} ms`, {

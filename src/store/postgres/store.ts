@@ -31,12 +31,12 @@ import type {
 } from '../store.ts'
 import { threadedKeeper } from '../threads/threaded-keeper.ts'
 import { CLOCK, Claimer, readClock } from './claim/claimer.ts'
-import { Connections, connectionConfig, type Executor, type Manners, type Value } from './connection.ts'
+import { type ConnectionPolicy, Connections, connectionConfig, type Executor, type Value } from './connection.ts'
 import { asHoldfastError } from './errors.ts'
 import { examine } from './examine.ts'
 import { IdentityGuard } from './identity.ts'
 import type { KeeperPlace } from './keeper.ts'
-import { checkSettings, mannersOf, type Place, placeOf, prepareSchema, schemaOf } from './opening.ts'
+import { checkSettings, connectionPolicyOf, type Place, placeOf, prepareSchema, schemaOf } from './opening.ts'
 import { type PasswordServer, servePasswords } from './password-channel.ts'
 import { countBounded, countQueues, listBounded } from './read/bounded.ts'
 import { postgresDetachedKeys } from './read/detached-keys.ts'
@@ -87,18 +87,18 @@ export const POSTGRES_OPTIONS: ReadonlySet<string> = new Set<keyof PostgresOptio
 
 export const openPostgres = async (url: string | null, options: PostgresOptions = {}): Promise<Store> => {
   const schema = schemaOf(url, options.schema)
-  const manners = mannersOf(options)
+  const policy = connectionPolicyOf(options)
   const { pool, max = 6, listen = true } = options
   const place = placeOf(url, pool)
   const guard = new IdentityGuard(schema)
   const connections = pool
-    ? new Connections(pool, place.address, { ...manners, isOurs: false, guard })
-    : await Connections.open(place.config, place.address, { ...manners, max, guard })
+    ? new Connections(pool, place.address, { ...policy, isOurs: false, guard })
+    : await Connections.open(place.config, place.address, { ...policy, max, guard })
   try {
     await checkSettings(connections, options)
     const identity = await prepareSchema(connections, schema, options)
     await guard.expect(connections.asExecutor())
-    return new PostgresStore({ connections, schema, identity, place, manners, listen, onWarning: options.onWarning })
+    return new PostgresStore({ connections, schema, identity, place, policy, listen, onWarning: options.onWarning })
   } catch (error) {
     await connections.close()
     throw error
@@ -110,7 +110,7 @@ interface Opened {
   readonly schema: string
   readonly identity: string
   readonly place: Place
-  readonly manners: Manners
+  readonly policy: ConnectionPolicy
   readonly listen: boolean
   readonly onWarning: PostgresOptions['onWarning']
 }
@@ -140,7 +140,7 @@ class PostgresStore implements Store {
   readonly #passwords: PasswordServer | null
   #sweptAt = performance.now()
 
-  constructor({ connections, schema, identity, place, manners, listen, onWarning }: Opened) {
+  constructor({ connections, schema, identity, place, policy, listen, onWarning }: Opened) {
     this.address = place.address
     this.#connections = connections
     this.#schema = schema
@@ -156,7 +156,7 @@ class PostgresStore implements Store {
       {
         beside: import.meta.url,
         name: 'holdfast-postgres',
-        place: { config: portable, schema, manners, passwords },
+        place: { config: portable, schema, policy, passwords },
         settings: 'the settings of the pool (ssl, stream)',
         keepsClaims: true,
       },
@@ -166,7 +166,7 @@ class PostgresStore implements Store {
     this.#wake = new Wake(
       connections,
       `holdfast_${schema.replaceAll('"', '')}`,
-      listen ? connectionConfig(place.config, 'holdfast listen', manners) : null,
+      listen ? connectionConfig(place.config, 'holdfast listen', policy) : null,
     )
   }
 

@@ -3,11 +3,11 @@ import type { Client } from 'pg'
 import { keeperTold, keepOnThread } from '../threads/threaded-keeper.ts'
 import { readClock } from './claim/claimer.ts'
 import {
+  type ConnectionPolicy,
   connectionConfig,
   type Executor,
   executorOf,
   loadDriver,
-  type Manners,
   type PgRow,
   prepareSession,
   type Value,
@@ -19,10 +19,10 @@ import { Committer } from './write/commit.ts'
 import { leasedBy, renewLeases } from './write/renew.ts'
 
 const { place, every } = keeperTold<KeeperPlace>()
-const { config, schema, manners: usual, passwords } = place
+const { config, schema, policy: usual, passwords } = place
 /** A round that has not ended when the next one is due has failed: a new connection is better than a lost lease. */
 const deadline = Math.max(500, Math.min(every, usual.deadlines.query))
-const manners: Manners = { ...usual, deadlines: { connect: deadline, query: deadline } }
+const policy: ConnectionPolicy = { ...usual, deadlines: { connect: deadline, query: deadline } }
 let connected: Promise<Client> | null = null
 // Loaded early, because loading takes longer than connecting.
 loadDriver().catch(() => {})
@@ -42,12 +42,12 @@ const connect = (): Promise<Client> => {
 const open = async (forget: () => void): Promise<Client> => {
   const { Client: DriverClient } = await loadDriver()
   const from = passwords === null ? config : { ...config, password: () => askPassword(passwords, deadline) }
-  const client = new DriverClient(connectionConfig(from, 'holdfast keeper', manners))
+  const client = new DriverClient(connectionConfig(from, 'holdfast keeper', policy))
   client.on('error', forget)
   client.on('end', forget)
   try {
     await client.connect()
-    await prepareSession(client, manners)
+    await prepareSession(client, policy)
     return client
   } catch (error) {
     client.end().catch(() => {})
@@ -58,7 +58,7 @@ const open = async (forget: () => void): Promise<Client> => {
 const queryNow = async (text: string, values: readonly Value[]): Promise<PgRow[]> => {
   const mine = connect()
   try {
-    return await executorOf(await mine, manners).query(text, values)
+    return await executorOf(await mine, policy).query(text, values)
   } catch (error) {
     // A connection that failed once is not used again.
     if (connected === mine) connected = null

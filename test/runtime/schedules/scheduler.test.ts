@@ -625,7 +625,7 @@ describe('an outage', () => {
     await clock.advance(10 * MINUTE)
     away = false
     await clock.advance(15_000)
-    expect(told.filter((message) => message.includes('schedules stand still'))).toHaveLength(1)
+    expect(told.filter((message) => message.includes('schedules do not fire'))).toHaveLength(1)
     const made = await slots(client)
     expect(made[0]).toBe(NOON + 10_000)
     expect(made[1]).toBeGreaterThanOrEqual(NOON + 10 * MINUTE)

@@ -5,7 +5,7 @@ import { AdaptiveConcurrency, type Priority } from './adaptive-concurrency.ts'
 const TRIES = 20
 const FIRST_WAIT = 40
 const LONGEST_WAIT = 1_000
-/** No further try starts this long after the first failure. The caller has a patience of its own. */
+/** No further try starts this long after the first failure. The caller may retry on top of that. */
 const PATIENCE = 12_000
 
 export class Retry {

@@ -2,7 +2,7 @@
  * The function that claims. It keeps its plan and brings its own settings: planning a claim for every call took three times as long
  * as claiming one task, and behind PgBouncer or in a pool of the caller's neither settings nor prepared statements are ours.
  *
- * A *level* is a type with one of its priorities; tasks that may expire are levels of their own. The function finds the
+ * A *level* is a type with one of its priorities; tasks that may expire are separate levels. The function finds the
  * levels, and from the highest priority down leases the first due tasks of all levels of one priority. It
  * reads about as many rows as it leases and a few more per level, whatever else is waiting.
  */
@@ -202,7 +202,7 @@ export const claimFunction = (schema: string, { create = 'create function', also
   end $holdfast$;`
 
 /**
- * Drops the functions of earlier versions. task_live gets words of its own: with those of task_expiry, the planner took that index when
+ * Drops the functions of earlier versions. task_live has a different condition: with that of task_expiry, the planner used that index when
  * statistics were old, and walked it.
  */
 export const claim = (schema: string): string => `

@@ -71,7 +71,7 @@ describe('a planted violation is caught', () => {
     ['src/runtime/session.ts', `import { Worker } from './worker/worker.ts'`, /base may import only base/],
     ['src/runtime/worker/a.ts', `import { Transfer } from '../transfer/transfer.ts'`, /worker may import only/],
     ['src/runtime/worker/a.ts', `import { Scheduler } from '../schedules/scheduler.ts'`, /worker may import only/],
-    ['src/runtime/tasks/a.ts', `import { Fetcher } from '../worker/fetcher.ts'`, /tasks may import only/],
+    ['src/runtime/tasks/a.ts', `import { Fetcher } from '../worker/fetch/fetcher.ts'`, /tasks may import only/],
     ['src/runtime/unknown/a.ts', '', /no room/],
     ['src/testing/a.ts', `import { test } from 'vitest'`, /any test runner/],
     ['src/testing/a.ts', `import test from 'node:test'`, /any test runner/],

@@ -1,12 +1,12 @@
 /** Decides when to look for work, in which queue, and how much to claim. Correctness rests on polling; wake-ups only make it faster. */
-import { type HoldfastError, isContactLost, isHoldfastError } from '../../core/errors.ts'
-import { release } from '../../core/machine.ts'
-import type { TaskRecord } from '../../core/task.ts'
-import type { Cancel } from '../clock.ts'
-import { newOp, type Session } from '../session.ts'
-import { look, sweep } from '../tasks/look.ts'
-import type { Queues } from '../tasks/queues.ts'
-import { settle } from '../tasks/settle.ts'
+import { type HoldfastError, isContactLost, isHoldfastError } from '../../../core/errors.ts'
+import { release } from '../../../core/machine.ts'
+import type { TaskRecord } from '../../../core/task.ts'
+import type { Cancel } from '../../clock.ts'
+import { newOp, type Session } from '../../session.ts'
+import { look, sweep } from '../../tasks/look.ts'
+import type { Queues } from '../../tasks/queues.ts'
+import { settle } from '../../tasks/settle.ts'
 import { Outage } from './outage.ts'
 
 export interface FetcherHost {

@@ -1,7 +1,7 @@
 /** Handles a store that does not answer: all queues of a worker share one series of retries with growing pauses, and a line is logged at intervals. */
-import { formatDuration } from '../../core/durations.ts'
-import { pause } from '../clock.ts'
-import type { Session } from '../session.ts'
+import { formatDuration } from '../../../core/durations.ts'
+import { pause } from '../../clock.ts'
+import type { Session } from '../../session.ts'
 
 const FIRST_WAIT = 100
 const LONGEST_WAIT = 5_000

@@ -1,6 +1,6 @@
 /** Claimed tasks that wait for a slot. Those that wait behind slow handlers are released, so that an idle worker can run them. */
-import type { Cancel, Clock } from '../clock.ts'
-import type { Attempt } from './attempt.ts'
+import type { Cancel, Clock } from '../../clock.ts'
+import type { Attempt } from '../attempt.ts'
 import type { RecentRate } from './recent-rate.ts'
 
 const A_SECOND = 1_000

@@ -3,7 +3,7 @@ import { isHoldfastError, mayPass } from '../../core/errors.ts'
 import { checkInteger, checkName, type InstantInput, parseInstant } from '../../core/submission.ts'
 import { pause } from '../clock.ts'
 import type { Session } from '../session.ts'
-import { Follower, LOOK_EVERY, type TaskChange } from './follower.ts'
+import { Follower, POLL_EVERY, type TaskChange } from './follower.ts'
 import { Sampler } from './sampler.ts'
 
 export type { TaskChange }
@@ -15,7 +15,7 @@ export interface FollowOptions {
   /** Also report changes since this instant. Default: only changes from now on. */
   readonly since?: InstantInput
   /**
-   * For viewers: while more tasks than this change between two looks, only a sample of the changes is reported, each with a `weight`,
+   * For viewers: while more tasks than this change between two polls, only a sample of the changes is reported, each with a `weight`,
    * and the store is polled less often. Default: every change is reported.
    */
   readonly most?: number
@@ -25,9 +25,9 @@ export interface FollowOptions {
 
 /** Finds changes; called again and again. */
 interface Poller {
-  /** How long to wait before the next look. */
+  /** How long to wait before the next poll. */
   readonly rest: number
-  look(): AsyncGenerator<readonly TaskChange[], unknown, undefined>
+  poll(): AsyncGenerator<readonly TaskChange[], unknown, undefined>
 }
 
 const LONGEST_WAIT = 5_000
@@ -52,7 +52,7 @@ const pollerOf = (session: Session, { queue, type, tag, since, most }: FollowOpt
   const now = session.time.now() - 2 * Math.ceil(session.time.uncertainty)
   const follower = new Follower(session, query, since === undefined ? now : parseInstant(since, 'since'))
   if (most !== undefined) return new Sampler(session, query, follower, checkInteger(most, 'most', 10, 1_000_000))
-  return { rest: LOOK_EVERY, look: () => follower.look({ most: Number.POSITIVE_INFINITY, isFirstLong: true }) }
+  return { rest: POLL_EVERY, poll: () => follower.poll({ most: Number.POSITIVE_INFINITY, isFirstLong: true }) }
 }
 
 async function* tell(
@@ -61,11 +61,11 @@ async function* tell(
   signal: AbortSignal,
 ): AsyncGenerator<TaskChange, void, undefined> {
   let failures = 0
-  let rest = LOOK_EVERY
+  let rest = POLL_EVERY
   while (!signal.aborted) {
     try {
       if (session.time.isOld) await session.time.anchor()
-      for await (const changes of poller.look()) {
+      for await (const changes of poller.poll()) {
         for (const change of changes) {
           if (signal.aborted) return
           yield change
@@ -79,6 +79,6 @@ async function* tell(
       if (!mayPass(error) || isHoldfastError(error, 'STORE_READ_ONLY')) throw error
       if (failures++ === 0) session.logger.warn(`the store does not answer; looking again: ${(error as Error).message}`)
     }
-    await pause(session.clock, Math.max(rest, Math.min(LOOK_EVERY * 2 ** failures, LONGEST_WAIT)), signal)
+    await pause(session.clock, Math.max(rest, Math.min(POLL_EVERY * 2 ** failures, LONGEST_WAIT)), signal)
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Follows every change of the store, each reported once. A look asks for tasks stamped since a little before the last look, because
+ * Follows every change of the store, each reported once. A poll asks for tasks stamped since a little before the last poll, because
  * a change becomes visible some time after its stamp. Histories and revisions tell which entries are new.
  */
 import { isLastPage } from '../../core/page-weight.ts'
@@ -17,24 +17,24 @@ export interface TaskChange {
   readonly weight?: number
 }
 
-export interface Look {
+export interface PollOptions {
   /** Give up after this many changed tasks. */
   readonly most: number
-  /** Whether the first look also searches for changes that became visible late. */
+  /** Whether the first poll also searches for changes that became visible late. */
   readonly isFirstLong: boolean
 }
 
-/** The interval of looks. */
-export const LOOK_EVERY = 250
+/** The interval of polls. */
+export const POLL_EVERY = 250
 /** How long most changes take from their stamp until they are visible. */
 const OVERLAP = 2_000
-/** Longer than any change takes: a call may wait for 15 s. Long looks go back this far, and behind transactions that are open. */
+/** Longer than any change takes: a call may wait for 15 s. Long polls go back this far, and behind transactions that are open. */
 const LONG_OVERLAP = 20_000
 const LONG_EVERY = 5_000
-/** Long looks pause for this many times as long as they took, to limit the load on the store. */
+/** Long polls pause for this many times as long as they took, to limit the load on the store. */
 const REST = 10
 const PAGE = 500
-/** How many tasks are remembered after a look. Of the forgotten ones, everything older counts as reported. */
+/** How many tasks are remembered after a poll. Of the forgotten ones, everything older counts as reported. */
 const MOST_TOLD = 100_000
 
 export class Follower {
@@ -43,9 +43,9 @@ export class Follower {
   readonly #told = new Map<string, { readonly revision: number; readonly at: Instant }>()
   /** Entries of a task that is not remembered are new from this instant on. */
   #horizon: Instant
-  /** When the last look began. */
-  #lookedAt: Instant | null = null
-  /** As of the last long look, every change before this instant was visible. */
+  /** When the last poll began. */
+  #polledAt: Instant | null = null
+  /** As of the last long poll, every change before this instant was visible. */
   #settled: Instant = 0
   #longDueAt = Number.NEGATIVE_INFINITY
 
@@ -55,30 +55,30 @@ export class Follower {
     this.#horizon = since
   }
 
-  /** Continues as if everything before `since` had been reported by a look that began at `lookedAt`. */
-  resume(since: Instant, lookedAt: Instant): void {
+  /** Continues as if everything before `since` had been reported by a poll that began at `polledAt`. */
+  resume(since: Instant, polledAt: Instant): void {
     this.#told.clear()
     this.#horizon = since
     this.#settled = since
-    this.#lookedAt = lookedAt
+    this.#polledAt = polledAt
     this.#longDueAt = this.#session.clock.mono() + LONG_OVERLAP
   }
 
   /** Page by page, by time within each. Returns when it began if there were more than `most`; null if it has seen everything. */
-  async *look({ most, isFirstLong }: Look): AsyncGenerator<readonly TaskChange[], Instant | null, undefined> {
+  async *poll({ most, isFirstLong }: PollOptions): AsyncGenerator<readonly TaskChange[], Instant | null, undefined> {
     const { store, time, clock } = this.#session
     const began = clock.mono()
     const now = time.now()
-    const isFirst = this.#lookedAt === null
+    const isFirst = this.#polledAt === null
     const isLong = began >= this.#longDueAt && (!isFirst || isFirstLong)
     // Read before the tasks, so that everything settled by then is among them.
     const settled = isLong ? ((await store.visibleUntil?.()) ?? now) : isFirst ? now : this.#settled
     const back = isLong ? LONG_OVERLAP : OVERLAP
     const after =
-      this.#lookedAt === null
+      this.#polledAt === null
         ? // Also remembers what is visible already, so that only later changes are new.
           Math.min(this.#horizon - 1, now - back)
-        : (isLong ? Math.min(this.#lookedAt, this.#settled) : this.#lookedAt) - back
+        : (isLong ? Math.min(this.#polledAt, this.#settled) : this.#polledAt) - back
     let seen = 0
     for await (const records of this.#pages(after)) {
       seen += records.length
@@ -88,7 +88,7 @@ export class Follower {
     }
     if (isFirst) this.#horizon = now - back + 1
     this.#forget()
-    this.#lookedAt = now
+    this.#polledAt = now
     this.#settled = settled
     if (isLong || isFirst) this.#longDueAt = clock.mono() + Math.max(LONG_EVERY, REST * (clock.mono() - began))
     return null
@@ -119,8 +119,8 @@ export class Follower {
   #news(record: TaskRecord, now: Instant): TaskChange[] {
     const { id, revision, updatedAt, history } = record
     const told = this.#told.get(id)
-    // At the first look, old changes need not be remembered: they are behind the horizon when it is over.
-    if (this.#lookedAt !== null || updatedAt > now - LONG_OVERLAP) this.#told.set(id, { revision, at: updatedAt })
+    // At the first poll, old changes need not be remembered: they are behind the horizon when it is over.
+    if (this.#polledAt !== null || updatedAt > now - LONG_OVERLAP) this.#told.set(id, { revision, at: updatedAt })
     const task = new Task(record)
     return history
       .filter(({ n, at }) => (told === undefined ? at >= this.#horizon : n > told.revision))

@@ -1,12 +1,12 @@
 /**
- * Follows a store for viewers. While at most `most` tasks change between two looks, it reports every change, like the follower.
- * Above that it samples: a look reads a slice of time, and each change of the slice represents several.
+ * Follows a store for viewers. While at most `most` tasks change between two polls, it reports every change, like the follower.
+ * Above that it samples: a poll reads a slice of time, and each change of the slice represents several.
  */
 import type { Instant, TaskRecord } from '../../core/task.ts'
 import { Task } from '../../core/task-view.ts'
 import type { Query } from '../../store/store.ts'
 import type { Session } from '../session.ts'
-import { byTime, type Follower, LOOK_EVERY, type TaskChange } from './follower.ts'
+import { byTime, type Follower, POLL_EVERY, type TaskChange } from './follower.ts'
 
 const FIRST_SLICE = 100
 const SHORTEST_SLICE = 20
@@ -14,9 +14,9 @@ const SHORTEST_SLICE = 20
 const LAG = 500
 /** How many of the tasks found in a slice are read with their histories. */
 const MOST_READ = 100
-/** The interval of looks while changes are sampled. */
+/** The interval of polls while changes are sampled. */
 const SLICES_EVERY = 500
-/** Looks pause for this many times as long as they took: a look can be slow, above all on PostgreSQL, whose index of completed tasks is coarse. */
+/** Polls pause for this many times as long as they took: a poll can be slow, above all on PostgreSQL, whose index of completed tasks is coarse. */
 const REST = 20
 const LONGEST_REST = 10_000
 
@@ -25,8 +25,8 @@ export class Sampler {
   readonly #query: Query
   readonly #follower: Follower
   readonly #most: number
-  /** While changes are sampled: the length of the next slice and when the last look began. null: everything is reported. */
-  #sampling: { readonly slice: number; readonly lookedAt: Instant } | null = null
+  /** While changes are sampled: the length of the next slice and when the last poll began. null: everything is reported. */
+  #sampling: { readonly slice: number; readonly polledAt: Instant } | null = null
   #took = 0
 
   constructor(session: Session, query: Query, follower: Follower, most: number) {
@@ -36,24 +36,24 @@ export class Sampler {
     this.#most = most
   }
 
-  /** How long to wait before the next look. */
+  /** How long to wait before the next poll. */
   get rest(): number {
-    return Math.min(Math.max(this.#sampling === null ? LOOK_EVERY : SLICES_EVERY, REST * this.#took), LONGEST_REST)
+    return Math.min(Math.max(this.#sampling === null ? POLL_EVERY : SLICES_EVERY, REST * this.#took), LONGEST_REST)
   }
 
-  async *look(): AsyncGenerator<readonly TaskChange[], void, undefined> {
+  async *poll(): AsyncGenerator<readonly TaskChange[], void, undefined> {
     const { clock } = this.#session
     const began = clock.mono()
     if (this.#sampling === null) {
-      // A viewer may arrive while very much changes: late changes from before are not worth a long look.
-      const lookedAt = yield* this.#follower.look({ most: this.#most, isFirstLong: false })
-      if (lookedAt !== null) this.#sampling = { slice: FIRST_SLICE, lookedAt }
-    } else yield await this.#lookAtSlice(this.#sampling)
+      // A viewer may arrive while very much changes: late changes from before are not worth a long poll.
+      const polledAt = yield* this.#follower.poll({ most: this.#most, isFirstLong: false })
+      if (polledAt !== null) this.#sampling = { slice: FIRST_SLICE, polledAt }
+    } else yield await this.#pollSlice(this.#sampling)
     this.#took = clock.mono() - began
   }
 
-  /** The changes of the slice represent all changes since the last look. */
-  async #lookAtSlice(sampling: { readonly slice: number; readonly lookedAt: Instant }): Promise<readonly TaskChange[]> {
+  /** The changes of the slice represent all changes since the last poll. */
+  async #pollSlice(sampling: { readonly slice: number; readonly polledAt: Instant }): Promise<readonly TaskChange[]> {
     const { store, time } = this.#session
     let [now, slice] = [time.now(), sampling.slice]
     let found = await this.#listSlice(now, slice)
@@ -64,7 +64,7 @@ export class Sampler {
     }
     const read = found.slice(0, MOST_READ)
     const records = await store.get(read.map(({ id }) => id))
-    const elapsed = now - sampling.lookedAt
+    const elapsed = now - sampling.polledAt
     const weight = (elapsed / slice) * (found.length / Math.max(1, read.length))
     this.#adapt(now, elapsed, slice, found.length)
     return records
@@ -82,8 +82,8 @@ export class Sampler {
     if (slice >= elapsed && found < this.#most / 4) {
       this.#sampling = null
       this.#follower.resume(now - LAG, now)
-    } else if (found < this.#most / 16) this.#sampling = { slice: Math.max(2 * slice, elapsed + LAG), lookedAt: now }
-    else this.#sampling = { slice: found < this.#most / 4 ? 2 * slice : slice, lookedAt: now }
+    } else if (found < this.#most / 16) this.#sampling = { slice: Math.max(2 * slice, elapsed + LAG), polledAt: now }
+    else this.#sampling = { slice: found < this.#most / 4 ? 2 * slice : slice, polledAt: now }
   }
 
   async #listSlice(now: Instant, slice: number): Promise<readonly TaskRecord[]> {

@@ -32,6 +32,7 @@ const TIMED = [
 /** Through the doors: the programs as a user runs them, from dist. */
 const DOORS = [
   'test/cli/**/*.test.ts',
+  'test/http/http-only.test.ts',
   'test/http/python.test.ts',
   'test/examples.test.ts',
   'test/json-file-store.test.ts',

@@ -160,9 +160,14 @@ export class Client extends TaskCalls {
     return this.run(liveWorkers, options)
   }
 
-  /** For servers that claim on behalf of remote workers: lists such a worker in `workers` and `why` until it stops calling. */
-  heardOfWorker(id: string, worker: RemoteWorker): Promise<void> {
-    return this.run(() => this.#remoteWorkers.heardOf(checkWorkerId(id), worker))
+  /**
+   * For servers that claim on behalf of remote workers: lists such a worker in `workers` and `why` until it stops calling. Without
+   * `worker`, it has renewed a lease and serves what it served before.
+   */
+  heardOfWorker(id: string, worker?: RemoteWorker): Promise<void> {
+    return this.run(() =>
+      worker === undefined ? this.#remoteWorkers.renewed(id) : this.#remoteWorkers.heardOf(checkWorkerId(id), worker),
+    )
   }
 
   /** Checks the health of the store and its workers. Returns what was found, and how to fix it. Changes nothing. */

@@ -43,6 +43,22 @@ it('a worker that claims is listed, and `why` knows that it serves the queue', a
   expect((await client.why(other.id)).reason).not.toBe('no-worker')
 })
 
+it('a heartbeat tells that a worker lives, however long its run takes', async () => {
+  const { client, call } = await openHandler()
+  const { id } = await client.submit('work', 1)
+  const { token } = (await call('POST', '/api/v1/claim', { workerId: 'py-1' })).body.leases[0]
+  const told: string[] = []
+  const heardOf = client.heardOfWorker.bind(client)
+  client.heardOfWorker = (worker, ...rest) => {
+    told.push(worker)
+    return heardOf(worker, ...rest)
+  }
+  await call('POST', `/api/v1/tasks/${id}/heartbeat`, { token })
+  expect(told).toEqual(['py-1'])
+  await call('POST', `/api/v1/tasks/${id}/heartbeat`, { token: 'of nobody' })
+  expect(told).toEqual(['py-1'])
+})
+
 it('a failure may name the delay before the retry', async () => {
   const { client, call } = await openHandler()
   const { id } = await client.submit('work', 1, { retryPolicy: { base: '1ms', max: '1ms' } })

@@ -161,7 +161,10 @@ export const LEASES: readonly Route[] = [
     refuses: ['TASK_NOT_FOUND', 'STALE_LEASE'],
     run: async (call) => {
       const { token: _, ...options } = call.body
-      return (await heldBy(call)).renew(options as { leaseTtl?: Duration })
+      const held = await heldBy(call)
+      const renewed = await held.renew(options as { leaseTtl?: Duration })
+      if (held.workerId !== null) void call.client.heardOfWorker(held.workerId)
+      return renewed
     },
   },
   finishing(

@@ -171,7 +171,8 @@ export interface RemoteWorker {
 /** Remote workers. Each is written at most once per beat, and counts as gone after three beats without a call. */
 export class RemoteWorkers {
   readonly #session: Session
-  readonly #told = new Map<string, { readonly at: number; readonly text: string }>()
+  readonly #told = new Map<string, { readonly at: number; readonly text: string; readonly worker: RemoteWorker }>()
+  #sweptAt = Number.NEGATIVE_INFINITY
 
   constructor(session: Session) {
     this.#session = session
@@ -183,7 +184,7 @@ export class RemoteWorkers {
     const text = JSON.stringify(worker)
     const told = this.#told.get(id)
     if (told !== undefined && told.text === text && clock.mono() - told.at < beatEvery(this.#session)) return
-    this.#told.set(id, { at: clock.mono(), text })
+    this.#told.set(id, { at: clock.mono(), text, worker })
     for (const [other, { at }] of this.#told) if (clock.mono() - at > goneAfter(this.#session)) this.#told.delete(other)
     const now = new Date(time.now()).toISOString()
     try {
@@ -191,9 +192,24 @@ export class RemoteWorkers {
         const startedAt = before === null ? now : (JSON.parse(before) as { startedAt: string }).startedAt
         return JSON.stringify({ ...worker, version: version(), pid: 0, via: 'http', startedAt, beatAt: now })
       })
+      await this.#sweep(WORKER + id)
     } catch {
       this.#told.delete(id)
     }
+  }
+
+  /** A long run claims nothing: its heartbeats tell that the worker lives. */
+  async renewed(id: string): Promise<void> {
+    const told = this.#told.get(id)
+    if (told !== undefined) await this.heardOf(id, told.worker)
+  }
+
+  /** Every start of such a worker has an id of its own, and perhaps no worker with a registration of its own sweeps them. */
+  async #sweep(own: string): Promise<void> {
+    const { clock } = this.#session
+    if (clock.mono() - this.#sweptAt < SWEEP_EVERY * beatEvery(this.#session)) return
+    this.#sweptAt = clock.mono()
+    await sweep(this.#session, own)
   }
 }
 

@@ -176,3 +176,34 @@ describe('why', () => {
     await refuses('TASK_NOT_FOUND')(client.why('01900000-0000-7000-8000-000000000000'))
   })
 })
+
+describe('a worker elsewhere, for which a server speaks', () => {
+  const remote = { queues: ['default'], types: ['a'], concurrency: 1, host: 'there' }
+
+  it('is alive while it renews leases, although a long run lets it claim nothing', async () => {
+    const { client, clock } = await begin()
+    await client.heardOfWorker('py-1', remote)
+    for (let passed = 0; passed < 300_000; passed += 10_000) {
+      await clock.advance(10_000)
+      await client.heardOfWorker('py-1')
+    }
+    expect(await client.workers()).toMatchObject([{ id: 'py-1', types: ['a'], via: 'http' }])
+    await clock.advance(31_000)
+    expect(await client.workers()).toEqual([])
+  })
+
+  it('is not known by a renewal alone: what it serves was never told', async () => {
+    const { client } = await begin()
+    await client.heardOfWorker('py-1')
+    expect(await client.workers()).toEqual([])
+  })
+
+  it('leaves no document behind for good, also where no worker of this process sweeps them', async () => {
+    const { client, clock, store } = await begin()
+    for (let n = 0; n < 50; n++) {
+      await client.heardOfWorker(`py-${n}`, remote)
+      await clock.advance(30_000)
+    }
+    expect((await store.documents.list('worker/')).length).toBeLessThan(6)
+  })
+})

@@ -75,7 +75,7 @@ const BAD: readonly (readonly [Isolate, type: string, error: RegExp])[] = [
   ['thread', 'exit', /^the handler's thread exited with 3$/],
 ]
 
-describe.each(BAD)('in a %s of its own, a handler that does %s', (isolate, type, error) => {
+describe.each(BAD)('[N06] in a %s of its own, a handler that does %s', (isolate, type, error) => {
   it('is a failed attempt: its neighbours do not notice, and its slot is free within a second of its timeout', async () => {
     const { client } = await begin(isolate, ['default', type], { concurrency: 3 })
     await Promise.all([1, 2, 3].map((n) => run(client, 'default', n)))

@@ -98,7 +98,7 @@ for (const [batch, kills] of [
   [1, 40],
   [100, 40],
 ] as const) {
-  test(`${kills} producers killed while submitting ${batch} at a time: nothing acknowledged is lost, nothing is there twice`, async () => {
+  test(`[D11] ${kills} producers killed while submitting ${batch} at a time: nothing acknowledged is lost, nothing is there twice`, async () => {
     const { seed } = seededChance(`producers of ${batch}`)
     const { hits, asked, told, unclear, written, wrong } = await campaign({ kills, batch, seed })
     report(

@@ -8,7 +8,7 @@ import { onPostgres } from './setup.ts'
 onPostgres('operating', (url) => {
   const folder = makeFolder()
 
-  test('[L01][L02] dead, replay, cancel, prune, pause, workers and why do what they do on a file', async () => {
+  test('[L02] dead, replay, cancel, prune, pause, workers and why do what they do on a file', async () => {
     const schema = freshSchema()
     onTestFinished(async () => void (await runSql(url, `drop schema if exists ${schema} cascade`)))
     const env = { HOLDFAST_URL: `${url}?schema=${schema}` }

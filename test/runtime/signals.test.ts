@@ -52,7 +52,7 @@ const REASON = new Error('the request is gone')
 const abortedWith = (sent: boolean) => ({ name: 'HoldfastError', code: 'ABORTED', details: { sent }, cause: REASON })
 const waiting = new Set(['wait', 'waitForEnd'])
 
-describe.each(Object.entries({ ...READS, ...WRITES }))('%s', (name, call) => {
+describe.each(Object.entries({ ...READS, ...WRITES }))('[D15] %s', (name, call) => {
   it('with a signal that has aborted rejects before anything is sent', async () => {
     let calls = 0
     const { client } = await begin({

@@ -19,7 +19,7 @@ const statusesOf = async ({ client }: Pick<Bench, 'client'>, ids: readonly strin
   Promise.all(ids.map(async (id) => (await client.get(id)).status))
 
 describe('looking at dead letters', () => {
-  it('[L01][L04] a task that has used its retries is a dead letter where it is, and holds nobody up', async () => {
+  it('[L04] a task that has used its retries is a dead letter where it is, and holds nobody up', async () => {
     const { client, clock } = await begin()
     let done = 0
     client

@@ -64,6 +64,19 @@ describe('replay as new', () => {
     await expectReplaced(client, [id])
   })
 
+  it('[E10] leaves the key of the dead one to it, so that neither is taken for the other', async () => {
+    const { client } = await begin()
+    const id = await die(client)
+    const key = 'key of {"n":1}'
+    await client.deadLetters.replay(id, { asNew: true })
+    const replacement = await client.getByIdempotencyKey(`replay:${id}:1`)
+    expect(replacement).toMatchObject({ replayOf: id, status: 'pending' })
+    expect((await client.getByIdempotencyKey(key)).id).toBe(id)
+    const again = await client.submit('work', { n: 1 }, { idempotencyKey: key })
+    expect([again.id, again.deduplicated]).toEqual([id, true])
+    expect((await client.list({ status: 'pending' })).tasks.map((task) => task.id)).toEqual([replacement.id])
+  })
+
   it('asked for again gives the same task; after unarchive, another', async () => {
     const { client } = await begin()
     const id = await die(client)

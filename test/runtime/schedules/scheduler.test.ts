@@ -60,7 +60,7 @@ describe('[M02] a schedule', () => {
     expect(await slots(client)).toEqual([NOON + MINUTE, NOON + 2 * MINUTE, NOON + 3 * MINUTE])
   })
 
-  it('[M05] goes by the time of the store, and by the calendar of its timezone', async () => {
+  it('goes by the calendar of its timezone', async () => {
     const { client, clock } = await begin()
     scheduling(client)
     const daily = tick({ cron: '30 8 * * *', timezone: 'America/New_York' })
@@ -148,6 +148,23 @@ describe('[M03] downtime', () => {
   it('of less than a minute fires the newest slot alone, and no burst', async () => {
     const bench = await begin()
     expect(await downFor(bench, { every: '1s' }, 59_900)).toEqual([NOON + 59_000])
+  })
+
+  it.each([
+    ['59 s', 59_900],
+    ['five minutes', 5 * MINUTE + 900],
+    ['a week', 7 * DAY + 900],
+  ])('of %s is followed by one run, not by a burst, when schedule and worker are as they come', async (_, downtime) => {
+    const { client, clock } = await begin()
+    await client.schedules.create(tick({ every: '1s' }))
+    await clock.advance(downtime)
+    const ran: number[] = []
+    working(client, () => ran.push(clock.wall()))
+    await clock.settle()
+    expect(ran).toHaveLength(1)
+    // From then on one a second, as before.
+    await clock.advance(10_000)
+    expect(ran).toHaveLength(11)
   })
 
   it('with catch-up and without overlap, runs what was missed one after another, oldest first, and drops nothing', async () => {

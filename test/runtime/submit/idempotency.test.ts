@@ -125,7 +125,7 @@ describe('an idempotency key', () => {
     expect((await client.submit('charge', {})).id).not.toBe((await client.submit('charge', {})).id)
   })
 
-  it('[E10] keys that Holdfast makes itself cannot be taken', async () => {
+  it('keys that Holdfast makes itself cannot be taken', async () => {
     const { client } = await begin()
     await refuses('INVALID_OPTION', /begin with/)(client.submit('t', 1, { idempotencyKey: 'replay:x:1' }))
     await refuses('INVALID_OPTION')(client.submit('t', 1, { idempotencyKey: 'schedule:x' }))

@@ -268,7 +268,7 @@ describe('a lease in hand', () => {
     expect((await lease.fail(new Error('stopped'))).status).toBe('cancelled')
   })
 
-  it('[H08] a call that names a lease which is not the current one is STALE_LEASE, whatever the status', async () => {
+  it('a call that names a lease which is not the current one is STALE_LEASE, whatever the status', async () => {
     const { client } = await begin()
     const { id } = await client.submit('work', {})
     const stale = await client.lease(id, { token: 'made-up' })
@@ -291,7 +291,26 @@ describe('a lease in hand', () => {
     expect((await client.get(id)).output).toBe(1)
   })
 
-  it('a call that names only a worker: not claimed, wrong worker, or how it ended', async () => {
+  it('[H08] a failure is recorded with its message, where the next holder and an operator find it', async () => {
+    const { client } = await begin({ random: () => 0 })
+    const { id } = await client.submit('work', {}, { maxRetries: 1 })
+    const fail = async (message: string) => (await client.claim(id, { workerId: 'me' })).fail(new TypeError(message))
+    await fail('the first time')
+    const pending = await client.get(id)
+    expect(shown(pending)).toMatchObject({
+      status: 'pending',
+      lastError: { name: 'TypeError', message: 'the first time', attempt: 1 },
+    })
+    await fail('the second time')
+    const dead = await client.get(id)
+    expect(shown(dead)).toMatchObject({ status: 'failed', lastError: { message: 'the second time', attempt: 2 } })
+    expect(dead.history.filter(({ move }) => move === 'fail').map(({ error }) => error)).toEqual([
+      'the first time',
+      'the second time',
+    ])
+  })
+
+  it('[H08] a call that names only a worker: not claimed, wrong worker, or how it ended', async () => {
     const { client } = await begin()
     const { id } = await client.submit('work', {})
     const mine = async () => client.lease(id, { workerId: 'me' })

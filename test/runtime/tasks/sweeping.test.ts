@@ -40,6 +40,31 @@ describe('what is overdue', () => {
     expect(await statuses(client, ids)).toEqual(['expired', 'failed'])
   })
 
+  it('[O01] is moved by a monitor alone: what expired before it was claimed, and what runs past its timeout although it is renewed', async () => {
+    const { client, clock } = await begin({ random: () => 0 })
+    const pending = await client.submit('work', 1, { ttl: '5s' })
+    const slow = await client.submit('work', 1, { queue: 'idle', timeout: '20s', maxRetries: 0 })
+    const lease = await client.claim(slow.id, { workerId: 'hangs' })
+    client.monitor().start()
+    const renewed: boolean[] = []
+    for (let passed = 0; passed < 40_000; passed += 1_000) {
+      await clock.advance(1_000)
+      renewed.push(
+        await lease.renew().then(
+          () => true,
+          () => false,
+        ),
+      )
+    }
+    expect((await client.get(pending.id)).status).toBe('expired')
+    const ended = await client.get(slow.id)
+    expect(ended).toMatchObject({ status: 'failed', lastError: { message: 'timed out after 20s' } })
+    expect(ended.history.at(-1)).toMatchObject({ move: 'time-out', to: 'failed' })
+    // The timeout and one lease: until then it is the holder's.
+    expect(renewed.indexOf(false)).toBeGreaterThanOrEqual(24)
+    expect(renewed.indexOf(false)).toBeLessThanOrEqual(28)
+  })
+
   it('is moved by a monitor, which runs nothing', async () => {
     const { client, clock } = await begin()
     const ids = await overdue(client)

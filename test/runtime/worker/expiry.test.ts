@@ -3,7 +3,7 @@ import { PermanentError } from '../../../src/index.ts'
 import { begin, gate, movesOf, refuses, shown } from '../setup.ts'
 
 describe('[AA3] expiry', () => {
-  it('[A05][A06][A07][J01][J02][J03][O01][B06] a task not claimed by then is marked expired by whoever looks, and never run', async () => {
+  it('[A05][A06][A07][J01][J02][J03][B06] a task not claimed by then is marked expired by whoever looks, and never run', async () => {
     const { client, clock } = await begin()
     let runs = 0
     const { id, expiresAt } = await client.submit('work', {}, { ttl: '30s' })
@@ -37,7 +37,7 @@ describe('[AA3] expiry', () => {
     const now = clock.wall()
     expect([mortal.isExpiredAt(now + 9_999), mortal.isExpiredAt(now + 10_000)]).toEqual([false, true])
     expect(immortal.isExpiredAt(Number.MAX_SAFE_INTEGER)).toBe(false)
-    expect(mortal.expiresAt! - (await client.now()), '[S01] by the store’s clock').toBe(10_000)
+    expect(mortal.expiresAt! - (await client.now()), 'by the store’s clock').toBe(10_000)
   })
 
   it('[F16] does not slide: not on claim, not on retry', async () => {
@@ -123,7 +123,7 @@ describe('[AA3] expiry', () => {
     await refuses('TASK_NOT_FOUND')(client.get(id))
   })
 
-  it('[J13] any number of expired tasks do not hold up what is ready', async () => {
+  it('any number of expired tasks do not hold up what is ready', async () => {
     const { client, clock } = await begin()
     await client.submitMany(
       Array.from({ length: 1_000 }, () => ({ type: 'work', input: 'old', priority: 10 })),

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { Store } from '../../../src/store/store.ts'
 import { begin, gate, shown } from '../setup.ts'
 
 describe('what a worker takes', () => {
@@ -65,7 +66,7 @@ describe('what a worker takes', () => {
     expect(shown(await client.get(elsewhere.id))).toMatchObject({ status: 'pending', attempts: 0 })
   })
 
-  it('[Q05] several queues are served in turn: a full one does not starve the others', async () => {
+  it('several queues are served in turn: a full one does not starve the others', async () => {
     const { client, clock } = await begin()
     for (let i = 0; i < 100; i++) await client.submit('work', `bulk ${i}`, { queue: 'bulk' })
     await client.submit('work', 'mail', { queue: 'mail' })
@@ -79,7 +80,7 @@ describe('what a worker takes', () => {
     expect(order.indexOf('mail')).toBeLessThan(30)
   })
 
-  it('[M01][D12] a task for later is run when it is due, and not before', async () => {
+  it('[M01] a task for later is run when it is due, and not before', async () => {
     const { client, clock } = await begin()
     const ranAt: number[] = []
     client
@@ -91,6 +92,38 @@ describe('what a worker takes', () => {
     await clock.advance(120_000)
     expect(ranAt).toEqual([at.availableAt, by.availableAt])
     expect(by.availableAt - at.availableAt).toBe(45_000)
+  })
+
+  it('[D12] a store may show a task late: the submit stands, and the worker finds the task without being woken again', async () => {
+    const LATE = 7_000
+    const showsLate = (store: Store): Store =>
+      new Proxy(store, {
+        get(target, name) {
+          const value: unknown = Reflect.get(target, name, target)
+          if (name !== 'claim') return typeof value === 'function' ? value.bind(target) : value
+          return async (want: Parameters<Store['claim']>[0]) => {
+            const shown = (await target.list({}, { order: 'oldest', limit: 10, now: null })).tasks
+            const isYoung = shown.some((task) => task.status === 'pending' && clock.wall() - task.createdAt < LATE)
+            return target.claim(isYoung ? { ...want, limit: 0 } : want)
+          }
+        },
+      })
+    const { client, clock } = await begin({ through: showsLate })
+    const ran: number[] = []
+    client
+      .worker()
+      .handle('work', () => void ran.push(clock.wall()))
+      .start()
+    await clock.advance(1_000)
+    const { id, createdAt } = await client.submit('work', {})
+    expect(await client.claimNext({ workerId: 'w' }), 'not yet claimable').toBeNull()
+    expect((await client.get(id)).status, 'but there').toBe('pending')
+    await clock.advance(LATE - 1)
+    expect(ran).toEqual([])
+    await clock.advance(5_000)
+    expect(ran).toHaveLength(1)
+    expect(ran[0]! - createdAt).toBeGreaterThanOrEqual(LATE)
+    expect((await client.get(id)).attempts).toBe(1)
   })
 
   it('wakes for work submitted elsewhere within its poll interval, and at once where the store can tell', async () => {

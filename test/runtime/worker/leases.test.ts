@@ -5,7 +5,7 @@ import { type LossPlan, lossy } from '../../../src/testing/lossy-store.ts'
 import { begin, gate, movesOf, shown } from '../setup.ts'
 
 describe('a worker’s lease', () => {
-  it('[F09][F10][A15] is kept by a heartbeat every third of its length, which moves no revision', async () => {
+  it('[F10][A15] is kept by a heartbeat every third of its length, which moves no revision', async () => {
     const { client, clock, store } = await begin()
     const end = gate()
     client
@@ -28,7 +28,43 @@ describe('a worker’s lease', () => {
     expect((await client.get(id)).lease).toBeNull()
   })
 
-  it('the default is 5 s', async () => {
+  it.each([
+    ['5 s by default', {}, 5_000],
+    ['as long as it is told', { leaseTtl: '1s' }, 1_000],
+    ['as long as it is told', { leaseTtl: '30s' }, 30_000],
+  ])(
+    '[F09] is %s, from claim to expiry: a shorter one comes back sooner and costs more renewals',
+    async (_, options, ttl) => {
+      let [renewals, gone] = [0, false]
+      const { client, clock, another, store } = await begin({ random: () => 0 })
+      const plan: LossPlan = (call) => {
+        if (call === 'renew' && !gone) renewals++
+        return gone ? 'silence' : 'pass'
+      }
+      const dying = await another({ vanishes: true, through: (one) => lossy(one, plan) })
+      dying
+        .worker(options)
+        .handle('long', () => new Promise(() => {}))
+        .start()
+      const { id } = await client.submit('long', {}, { maxRetries: 0, timeout: null })
+      await clock.settle()
+      const leaseOf = async () => (await store.get([id]))[0]!.lease!
+      const { claimedAt, expiresAt, ttl: claimed } = await leaseOf()
+      expect([expiresAt - claimedAt, claimed]).toEqual([ttl, ttl])
+      await clock.advance(60_000)
+      expect(renewals).toBeGreaterThanOrEqual(Math.floor(60_000 / (ttl / 3)) - 1)
+      expect(renewals).toBeLessThanOrEqual(Math.ceil(60_000 / (ttl / 3)) + 1)
+      gone = true
+      client.monitor().start()
+      const lapses = (await leaseOf()).expiresAt
+      await clock.advance(lapses - clock.wall() - 1)
+      expect((await client.get(id)).status, 'it stands to its last millisecond').toBe('running')
+      await clock.advance(ttl + 4_000)
+      expect((await client.get(id)).status).toBe('failed')
+    },
+  )
+
+  it('by hand is 5 s long as well', async () => {
     const { client } = await begin()
     const { id } = await client.submit('x', {})
     const { task } = await client.claim(id, { workerId: 'w' })

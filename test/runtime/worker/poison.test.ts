@@ -175,7 +175,7 @@ describe('a handler that misbehaves', () => {
     expect((await client.get(good.id)).output).toBe('fine')
   })
 
-  it('[L01] one that fails every time ends among the dead, and the others are done long before', async () => {
+  it('one that fails every time ends among the dead, and the others are done long before', async () => {
     const { client, clock } = await begin()
     client
       .worker({ concurrency: 2 })
@@ -188,6 +188,29 @@ describe('a handler that misbehaves', () => {
     expect((await client.count({ status: 'completed' })).count).toBe(50)
     await clock.advance(120_000)
     expect((await client.list({ status: 'dead' })).tasks.map(({ id }) => id)).toEqual([poison.id])
+  })
+
+  it('[L01] one that hangs in every run ends among the dead, and does not stop the others', async () => {
+    const { client, clock } = await begin({ random: () => 0 })
+    let runs = 0
+    client
+      .worker({ concurrency: 4, stuckAfter: '1s' })
+      .handle('poison', () => {
+        runs++
+        return new Promise(() => {})
+      })
+      .handle('good', () => 'fine')
+      .start()
+    const poison = await client.submit('poison', {}, { timeout: '10s', maxRetries: 2, priority: 10 })
+    for (let round = 0; round < 5; round++) {
+      await client.submitMany(Array.from({ length: 50 }, () => ({ type: 'good', input: 1 })))
+      await clock.advance(12_000)
+      expect((await client.count({ status: 'completed' })).count).toBe(50 * (round + 1))
+    }
+    const { tasks } = await client.list({ status: 'dlq' })
+    expect(tasks.map(({ id, attempts, retryCount }) => [id, attempts, retryCount])).toEqual([[poison.id, 3, 2]])
+    expect(tasks[0]!.lastError?.message).toBe('timed out after 10s')
+    expect(runs).toBe(3)
   })
 
   it('an input that the schema of the worker refuses fails for good, without the handler', async () => {

@@ -158,7 +158,7 @@ describe('[AA3] durable sleep', () => {
     expect((await client.get(mortal.id)).status).toBe('completed')
   })
 
-  it('[I10][R05][J12] without it, a sleep past the expiry simply expires', async () => {
+  it('[J12] without it, a sleep past the expiry simply expires', async () => {
     const { client, clock } = await begin()
     client
       .worker()

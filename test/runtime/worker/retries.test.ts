@@ -130,7 +130,7 @@ describe('a handler that fails', () => {
     expect(runs).toEqual({ three: 3, one: 1, 'no limit': 50 })
   })
 
-  it('[A23] maxRetries 0 is none, null is unlimited', async () => {
+  it('maxRetries 0 is none, null is unlimited', async () => {
     const { client, clock } = await begin({ random: () => 0 })
     let runs = 0
     client

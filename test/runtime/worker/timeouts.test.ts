@@ -4,7 +4,7 @@ import { AbortedError, connect, silentLogger, type TaskContext } from '../../../
 import { begin, gate, shown } from '../setup.ts'
 
 describe('a run that takes longer than its timeout', () => {
-  it('[F13][N06][A14] is written at once, its signal aborts with timeout, and the slot stays taken until it settles', async () => {
+  it('[F13][A14] is written at once, its signal aborts with timeout, and the slot stays taken until it settles', async () => {
     const { client, clock } = await begin({ random: () => 0.5 })
     const stuck = gate()
     const started: string[] = []

@@ -268,7 +268,7 @@ export class Client extends TaskCalls {
 
   /** Pauses and resumes one queue. */
   queue(name: string): QueueHandle {
-    return queueHandle(this.queues, checkName(name, 'queue'), (work) => this.run(work))
+    return queueHandle(this.queues, checkName(name, 'queue'), (work, options) => this.run(work, options))
   }
 
   worker(options: WorkerOptions = {}): Worker {

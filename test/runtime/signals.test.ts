@@ -1,6 +1,6 @@
 /** `{ signal }` on the calls of a client: an aborted one rejects at once, and says whether a write was under way. */
 import { describe, expect, it } from 'vitest'
-import type { Client } from '../../src/index.ts'
+import type { Client, TaskLease } from '../../src/index.ts'
 import type { Store } from '../../src/store/store.ts'
 import { begin } from './setup.ts'
 
@@ -20,7 +20,13 @@ const READS: Readonly<Record<string, Call>> = {
   wait: (client, id, signal) => client.wait(id, { signal }),
   waitForEnd: (client, id, signal) => client.waitForEnd(id, { signal }),
   lease: (client, id, signal) => client.lease(id, { token: 'x' }, { signal }),
+  'schedules.list': (client, _, signal) => client.schedules.list({ signal }),
+  'schedules.get': (client, _, signal) => client.schedules.get('tick', { signal }),
+  'schedules.show': (client, _, signal) => client.schedules.show('tick', { signal }),
+  'schedules.next': (client, _, signal) => client.schedules.next('tick', 2, { signal }),
 }
+
+const TICK = { id: 'tick', type: 'work', input: 1, every: '1h' } as const
 
 const WRITES: Readonly<Record<string, Call>> = {
   submit: (client, _, signal) => client.submit('work', 1, { signal, priority: 1 }),
@@ -34,6 +40,25 @@ const WRITES: Readonly<Record<string, Call>> = {
   claim: (client, id, signal) => client.claim(id, { workerId: 'w', signal }),
   claimNext: (client, _, signal) => client.claimNext({ workerId: 'w', signal }),
   claimMany: (client, _, signal) => client.claimMany({ workerId: 'w', limit: 2, signal }),
+  'schedules.create': (client, _, signal) => client.schedules.create(TICK, { signal }),
+  'schedules.ensure': (client, _, signal) => client.schedules.ensure(TICK, { signal }),
+  'schedules.update': (client, _, signal) => client.schedules.update('tick', { every: '2h' }, { signal }),
+  'schedules.pause': (client, _, signal) => client.schedules.pause('tick', { signal }),
+  'schedules.resume': (client, _, signal) => client.schedules.resume('tick', { signal }),
+  'schedules.trigger': (client, _, signal) => client.schedules.trigger('tick', { signal }),
+  'schedules.delete': (client, _, signal) => client.schedules.delete('tick', { signal }),
+  'queue.pause': (client, _, signal) => client.queue('default').pause({ reason: 'x', signal }),
+  'queue.resume': (client, _, signal) => client.queue('default').resume({ signal }),
+}
+
+type LeaseCall = (lease: TaskLease, signal: AbortSignal) => Promise<unknown>
+
+const OF_A_LEASE: Readonly<Record<string, LeaseCall>> = {
+  complete: (lease, signal) => lease.complete('done', { signal }),
+  fail: (lease, signal) => lease.fail(new Error('no'), { signal }),
+  reschedule: (lease, signal) => lease.reschedule('1s', { signal }),
+  release: (lease, signal) => lease.release({ signal }),
+  renew: (lease, signal) => lease.renew({ progress: 1, signal }),
 }
 
 /** A store of which some calls never come back. */
@@ -47,6 +72,14 @@ const hanging =
         return typeof value === 'function' ? value.bind(target) : value
       },
     })
+
+/** The same store as a plain object, to replace parts of it. */
+const bound = (store: Store): Store => {
+  const names = ['now', 'insert', 'claim', 'commit', 'renew', 'remove', 'get', 'find', 'list', 'count', 'wake', 'close']
+  const calls = names.map((name) => [name, (Reflect.get(store, name) as () => unknown).bind(store)])
+  const { capabilities, address, leaseTtl, claimsAtOnce, documents } = store
+  return { ...Object.fromEntries(calls), capabilities, address, leaseTtl, claimsAtOnce, documents }
+}
 
 const REASON = new Error('the request is gone')
 const abortedWith = (sent: boolean) => ({ name: 'HoldfastError', code: 'ABORTED', details: { sent }, cause: REASON })
@@ -134,6 +167,76 @@ describe('a call whose store does not answer', () => {
       fix: expect.stringContaining('lapses by itself'),
     })
   })
+})
+
+describe.each(Object.entries(OF_A_LEASE))('%s of a lease', (name, call) => {
+  const write = name === 'renew' ? 'renew' : 'commit'
+
+  it('with a signal that has aborted rejects and changes nothing', async () => {
+    const { client } = await begin()
+    const { id } = await client.submit('work', 1)
+    const lease = await client.claim(id, { workerId: 'w' })
+    const before = await client.get(id)
+    await expect(call(lease, AbortSignal.abort(REASON))).rejects.toMatchObject(abortedWith(false))
+    expect((await client.get(id)).toJSON()).toEqual(before.toJSON())
+  })
+
+  it('whose write is not answered rejects at once, and says that it is in doubt', async () => {
+    const { another, client, clock } = await begin()
+    const { id } = await client.submit('work', 1)
+    const slow = await another({ through: hanging(write), vanishes: true })
+    const { token } = await client.claim(id, { workerId: 'w' })
+    const lease = await slow.lease(id, { token: token! })
+    const stop = new AbortController()
+    const called = call(lease, stop.signal)
+    called.catch(() => {})
+    await clock.advance(1)
+    stop.abort(REASON)
+    await expect(called).rejects.toMatchObject(abortedWith(true))
+  })
+
+  it('with a signal that does not abort does what it does without one', async () => {
+    const { client } = await begin()
+    const { id } = await client.submit('work', 1)
+    const lease = await client.claim(id, { workerId: 'w' })
+    await call(lease, new AbortController().signal)
+    const task = await client.get(id)
+    expect([task.history.at(-1)!.move, task.progress]).toEqual(name === 'renew' ? ['claim', 1] : [name, null])
+  })
+})
+
+it('the calls of schedules and queues do with a signal what they do without one', async () => {
+  const { client } = await begin()
+  const { signal } = new AbortController()
+  await client.schedules.create(TICK, { signal })
+  await client.schedules.ensure({ ...TICK, every: '3h' }, { signal })
+  expect((await client.schedules.update('tick', { input: 2 }, { signal })).input).toBe(2)
+  expect((await client.schedules.pause('tick', { signal })).paused).toBe(true)
+  expect((await client.schedules.resume('tick', { signal })).paused).toBe(false)
+  const task = await client.schedules.trigger('tick', { signal })
+  expect((await client.get(task.id)).input).toBe(2)
+  expect(await client.schedules.next('tick', 3, { signal })).toHaveLength(3)
+  expect((await client.schedules.list({ signal })).map(({ id, every }) => [id, every])).toEqual([['tick', 10_800_000]])
+  await client.schedules.delete('tick', { signal })
+  expect(await client.schedules.list()).toEqual([])
+  await client.queue('default').pause({ signal })
+  expect(await client.claimNext({ workerId: 'w' }), 'this process sees the pause at once').toBeNull()
+  await client.queue('default').resume({ signal })
+  expect(await client.claimNext({ workerId: 'w' })).not.toBeNull()
+})
+
+it('a pause whose write is not answered is in doubt', async () => {
+  const { another, clock } = await begin()
+  const slow = await another({
+    vanishes: true,
+    through: (store) => ({ ...bound(store), documents: { ...store.documents, put: () => new Promise(() => {}) } }),
+  })
+  const stop = new AbortController()
+  const paused = slow.queue('default').pause({ signal: stop.signal })
+  paused.catch(() => {})
+  await clock.advance(1)
+  stop.abort(REASON)
+  await expect(paused).rejects.toMatchObject(abortedWith(true))
 })
 
 it('a signal that aborts after its call has ended touches nothing: the lease goes on', async () => {

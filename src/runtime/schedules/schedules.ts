@@ -24,6 +24,7 @@ import { checkInteger } from '../../core/submission.ts'
 import type { Instant } from '../../core/task.ts'
 import type { Task } from '../../core/task-view.ts'
 import type { Document } from '../../store/store.ts'
+import { abortable, type CallOptions } from '../abortable.ts'
 import {
   asDefinition,
   checkSchema,
@@ -75,17 +76,23 @@ const CHANGEABLE: ReadonlySet<string> = new Set([...KNOWN].filter((name) => !FIX
 
 export class Schedules {
   readonly #session: Session
+  readonly #submitter: Submitter
   readonly #scheduler: Scheduler
   readonly #runner: SlotRunner
 
   constructor(session: Session, submitter: Submitter, scheduler: Scheduler) {
     this.#session = session
+    this.#submitter = submitter
     this.#scheduler = scheduler
     this.#runner = new SlotRunner(session, submitter, newOp())
   }
 
   /** The schedule first fires at its first slot after now. ALREADY_EXISTS if the id is taken. */
-  async create<const T extends TypeOrDefinition>(options: ScheduleOptions<T>): Promise<Schedule> {
+  async create<const T extends TypeOrDefinition>(
+    options: ScheduleOptions<T>,
+    { signal }: CallOptions = {},
+  ): Promise<Schedule> {
+    if (signal !== undefined) return this.#until(signal, (schedules) => schedules.create(options))
     checkOptionNames(options, KNOWN, 'schedules.create')
     const id = checkScheduleId(options.id)
     const timing = parseTiming(options)
@@ -123,7 +130,11 @@ export class Schedules {
    * For start-up code: creates the schedule, or updates it to these options. An unchanged timing keeps its grid, so that a
    * daily job of a service that is deployed daily still fires. `paused` applies only on creation.
    */
-  async ensure<const T extends TypeOrDefinition>(options: ScheduleOptions<T>): Promise<Schedule> {
+  async ensure<const T extends TypeOrDefinition>(
+    options: ScheduleOptions<T>,
+    { signal }: CallOptions = {},
+  ): Promise<Schedule> {
+    if (signal !== undefined) return this.#until(signal, (schedules) => schedules.ensure(options))
     const { id, paused: _, ...changes } = options
     for (;;) {
       try {
@@ -141,7 +152,8 @@ export class Schedules {
   }
 
   /** Slots that are already due fire by the old timing; later slots follow the new one. */
-  update(id: string, changes: ScheduleChanges): Promise<Schedule> {
+  update(id: string, changes: ScheduleChanges, { signal }: CallOptions = {}): Promise<Schedule> {
+    if (signal !== undefined) return this.#until(signal, (schedules) => schedules.update(id, changes))
     const incarnation = newId()
     const change = async (record: ScheduleRecord, now: Instant): Promise<ScheduleRecord> => {
       checkOptionNames(changes, CHANGEABLE, 'schedules.update')
@@ -169,24 +181,27 @@ export class Schedules {
   }
 
   /** Ordered by id. */
-  async list(): Promise<Schedule[]> {
+  async list({ signal }: CallOptions = {}): Promise<Schedule[]> {
+    if (signal !== undefined) return this.#until(signal, (schedules) => schedules.list())
     const documents = await withPatience(this.#session, () => this.#session.store.documents.list(SCHEDULE))
     const records = documents.map(readSchedule).filter((kept): kept is ScheduleRecord => !isDeleted(kept))
     return Promise.all(records.map((record) => this.#shown(record)))
   }
 
   /** SCHEDULE_NOT_FOUND if there is none. */
-  async get(id: string): Promise<Schedule> {
+  async get(id: string, { signal }: CallOptions = {}): Promise<Schedule> {
+    if (signal !== undefined) return this.#until(signal, (schedules) => schedules.get(id))
     return this.#shown((await this.#mustRead(id)).record)
   }
 
   /** An alias of `get`, named as on the command line. */
-  show(id: string): Promise<Schedule> {
-    return this.get(id)
+  show(id: string, options?: CallOptions): Promise<Schedule> {
+    return this.get(id, options)
   }
 
   /** The next slots, even if the schedule is paused. For a fixed delay they assume that runs take no time. */
-  async next(id: string, count = 1): Promise<Instant[]> {
+  async next(id: string, count = 1, { signal }: CallOptions = {}): Promise<Instant[]> {
+    if (signal !== undefined) return this.#until(signal, (schedules) => schedules.next(id, count))
     const most = checkInteger(count, 'count', 1, 1_000)
     const { record } = await this.#mustRead(id)
     const now = this.#session.time.now()
@@ -195,7 +210,8 @@ export class Schedules {
   }
 
   /** Slots that pass while it is paused are not caught up. Succeeds if it is already paused. */
-  pause(id: string): Promise<Schedule> {
+  pause(id: string, { signal }: CallOptions = {}): Promise<Schedule> {
+    if (signal !== undefined) return this.#until(signal, (schedules) => schedules.pause(id))
     return this.#edit(
       id,
       (record, now) => ({ ...record, paused: true, updatedAt: now }),
@@ -203,7 +219,8 @@ export class Schedules {
     )
   }
 
-  resume(id: string): Promise<Schedule> {
+  resume(id: string, { signal }: CallOptions = {}): Promise<Schedule> {
+    if (signal !== undefined) return this.#until(signal, (schedules) => schedules.resume(id))
     return this.#edit(
       id,
       (record, now) => ({ ...record, paused: false, cursor: Math.max(record.cursor, now), updatedAt: now }),
@@ -212,7 +229,8 @@ export class Schedules {
   }
 
   /** Submits one task now, regardless of pause and overlap. It counts as the schedule's last task. */
-  async trigger(id: string): Promise<Task> {
+  async trigger(id: string, { signal }: CallOptions = {}): Promise<Task> {
+    if (signal !== undefined) return this.#until(signal, (schedules) => schedules.trigger(id))
     const { record } = await this.#mustRead(id)
     mustBeHere(record)
     const [task] = await this.#runner.submit(record, [`schedule:${id}:${record.incarnation}:trigger:${newId()}`])
@@ -232,7 +250,8 @@ export class Schedules {
   }
 
   /** Tasks that it has submitted stay. */
-  async delete(id: string): Promise<void> {
+  async delete(id: string, { signal }: CallOptions = {}): Promise<void> {
+    if (signal !== undefined) return this.#until(signal, (schedules) => schedules.delete(id))
     let isFound = false
     await this.#runner.change(checkScheduleId(id), (_, now) => {
       isFound = true
@@ -240,6 +259,13 @@ export class Schedules {
     })
     if (!isFound) throw noSchedule(id)
     this.#scheduler.nudge()
+  }
+
+  /** The same schedules, with a store that refuses every call once the signal has aborted. */
+  #until<T>(signal: AbortSignal, work: (schedules: Schedules) => Promise<T>): Promise<T> {
+    return abortable(this.#session, signal, (session) =>
+      work(new Schedules(session, this.#submitter.beside(session), this.#scheduler)),
+    )
   }
 
   async #edit(

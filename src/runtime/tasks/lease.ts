@@ -8,6 +8,7 @@ import { takeOutput } from '../../core/output.ts'
 import { encodePayload } from '../../core/payload.ts'
 import type { Change, Holder, Lease, TaskRecord } from '../../core/task.ts'
 import { Task } from '../../core/task-view.ts'
+import { abortable, type CallOptions } from '../abortable.ts'
 import { withPatience } from '../patience.ts'
 import type { Session } from '../session.ts'
 import { pauseQueueOf } from './pause-queue.ts'
@@ -42,13 +43,15 @@ export class TaskLease {
   }
 
   /** A repeated call with the same lease succeeds. */
-  async complete(output: unknown = null): Promise<Task> {
+  async complete(output: unknown = null, { signal }: CallOptions = {}): Promise<Task> {
+    if (signal !== undefined) return this.#until(signal, (lease) => lease.complete(output))
     // The caller still holds the task, so an output that cannot be stored is an error here.
     const taken = takeOutput(output, this.#session.maxPayload)
     return this.#move(['complete'], (task) => machine.complete(task, this.#holder, taken, this.#session.time.now()))
   }
 
-  fail(error: unknown): Promise<Task> {
+  fail(error: unknown, { signal }: CallOptions = {}): Promise<Task> {
+    if (signal !== undefined) return this.#until(signal, (lease) => lease.fail(error))
     const permanent = isPermanent(error)
     const random = this.#session.random()
     return this.#move(['fail'], (task) =>
@@ -56,7 +59,8 @@ export class TaskLease {
     )
   }
 
-  async reschedule(delay: Duration, options: RescheduleOptions = {}): Promise<Task> {
+  async reschedule(delay: Duration, { signal, ...options }: RescheduleOptions & CallOptions = {}): Promise<Task> {
+    if (signal !== undefined) return this.#until(signal, (lease) => lease.reschedule(delay, options))
     const wish = new RescheduleError(delay, options)
     const { delay: wait, extendExpiration } = wish
     if (wish.pause !== null) await pauseQueueOf(this.#session, this.#record, wish)
@@ -66,7 +70,8 @@ export class TaskLease {
   }
 
   /** Returns the task to the queue without charging a retry. */
-  release(): Promise<Task> {
+  release({ signal }: CallOptions = {}): Promise<Task> {
+    if (signal !== undefined) return this.#until(signal, (lease) => lease.release())
     return this.#move(['release'], (task) => machine.release(task, this.#holder, this.#session.time.now()))
   }
 
@@ -74,9 +79,13 @@ export class TaskLease {
    * Renews the lease for its original length or for `leaseTtl`, but never past the run's timeout plus one lease length. Resolves
    * with whether a cancel was requested. STALE_LEASE if the lease is lost.
    */
-  async renew(
-    options: { readonly progress?: unknown; readonly leaseTtl?: Duration } = {},
-  ): Promise<{ cancelRequested: boolean }> {
+  async renew({
+    signal,
+    ...options
+  }: CallOptions & { readonly progress?: unknown; readonly leaseTtl?: Duration } = {}): Promise<{
+    cancelRequested: boolean
+  }> {
+    if (signal !== undefined) return this.#until(signal, (lease) => lease.renew(options))
     const task = await this.#current()
     const { token, ttl } = this.#held(task)
     const progress =
@@ -98,6 +107,11 @@ export class TaskLease {
         new HoldfastError('STALE_LEASE', `the lease on task ${this.#record.id} was lost`, { id: this.#record.id }),
       )
     return { cancelRequested: renewed === 'cancel' }
+  }
+
+  /** The same lease, with a store that refuses every call once the signal has aborted. */
+  #until<T>(signal: AbortSignal, work: (lease: TaskLease) => Promise<T>): Promise<T> {
+    return abortable(this.#session, signal, (session) => work(new TaskLease(session, this.#record, this.#holder)))
   }
 
   #held(task: TaskRecord): Lease {

@@ -1,18 +1,23 @@
 /** The public API of one queue: `client.queue(name)`. */
 import { checkOptionNames } from '../../core/option-names.ts'
+import type { CallOptions } from '../abortable.ts'
 import type { Session } from '../session.ts'
-import type { PauseOptions, Queues } from './queues.ts'
+import { type PauseOptions, Queues } from './queues.ts'
 
 export interface QueueHandle {
   /**
    * Every worker sees the pause within 5 s: running tasks continue, prefetched ones are released. A pause without `until` takes precedence
    * over one with it; of two with `until`, the later one applies.
    */
-  pause(options?: PauseOptions): Promise<void>
-  resume(options?: { readonly force?: boolean }): Promise<void>
+  pause(options?: PauseOptions & CallOptions): Promise<void>
+  resume(options?: CallOptions & { readonly force?: boolean }): Promise<void>
   isPaused(): Promise<boolean>
   /** Removes an unused queue from the list of queues. Its tasks, if any, stay. */
   forget(): Promise<void>
+}
+
+interface Signalled {
+  readonly signal?: AbortSignal | undefined
 }
 
 const PAUSE_OPTIONS: ReadonlySet<string> = new Set<keyof PauseOptions>(['reason', 'until'])
@@ -26,10 +31,23 @@ const checkPause = (options: PauseOptions): PauseOptions => {
 export const queueHandle = (
   queues: Queues,
   queue: string,
-  open: <T>(work: (session: Session) => Promise<T>) => Promise<T>,
-): QueueHandle => ({
-  pause: (options = {}) => open(async () => queues.pause(queue, checkPause(options))),
-  resume: (options = {}) => open(() => queues.resume(queue, options.force)),
-  isPaused: () => open(async () => (await queues.refresh()).has(queue)),
-  forget: () => open(() => queues.forget(queue)),
-})
+  open: <T>(work: (session: Session) => Promise<T>, options?: Signalled) => Promise<T>,
+): QueueHandle => {
+  /** Writes under the caller's signal; then this process sees what it wrote. */
+  const change = ({ signal }: Signalled, work: (some: Queues) => Promise<void>): Promise<void> =>
+    signal === undefined
+      ? open(() => work(queues))
+      : open(
+          async (session) => {
+            await work(new Queues(session))
+            await queues.refresh()
+          },
+          { signal },
+        )
+  return {
+    pause: ({ signal, ...options } = {}) => change({ signal }, async (some) => some.pause(queue, checkPause(options))),
+    resume: ({ signal, force } = {}) => change({ signal }, (some) => some.resume(queue, force)),
+    isPaused: () => open(async () => (await queues.refresh()).has(queue)),
+    forget: () => open(() => queues.forget(queue)),
+  }
+}

@@ -1,6 +1,6 @@
 /** Workers that claim over HTTP: their leases keep the length that they were claimed with, and others see that they are there. */
 import { expect, it } from 'vitest'
-import { openHandler } from './setup.ts'
+import { openHandler, requestOf, TOKEN } from './setup.ts'
 
 it('a heartbeat with the token alone keeps the length of the claim, and so does heartbeatEvery', async () => {
   const { client, call } = await openHandler()
@@ -57,6 +57,38 @@ it('a heartbeat tells that a worker lives, however long its run takes', async ()
   expect(told).toEqual(['py-1'])
   await call('POST', `/api/v1/tasks/${id}/heartbeat`, { token: 'of nobody' })
   expect(told).toEqual(['py-1'])
+})
+
+it('a failure that is permanent ends the task at once', async () => {
+  const { client, call } = await openHandler()
+  const { id } = await client.submit('work', 1)
+  const { token } = (await call('POST', `/api/v1/tasks/${id}/claim`, { workerId: 'py-1' })).body
+  const failure = { token, error: { name: 'Refused', message: 'never' }, permanent: true }
+  expect((await call('POST', `/api/v1/tasks/${id}/fail`, failure)).body.status).toBe('failed')
+  expect(await client.get(id)).toMatchObject({ status: 'failed', attempts: 1, lastError: { name: 'Refused' } })
+})
+
+it('what was claimed for a caller that has gone is released, without a retry', async () => {
+  const { client, fetch } = await openHandler()
+  const { id } = await client.submit('work', 1)
+  const stop = new AbortController()
+  const claimMany = client.claimMany.bind(client)
+  client.claimMany = async (options) => {
+    const leases = await claimMany(options)
+    stop.abort()
+    return leases
+  }
+  const wish = requestOf(
+    'POST',
+    '/api/v1/claim',
+    { workerId: 'py-1', wait: '5s' },
+    { authorization: `Bearer ${TOKEN}` },
+  )
+  await fetch(new Request(wish, { signal: stop.signal })).catch(() => {})
+  await expect.poll(async () => (await client.get(id)).status).toBe('pending')
+  const task = await client.get(id)
+  expect(task).toMatchObject({ attempts: 1, retryCount: 0, lease: null })
+  expect(task.history.at(-1)).toMatchObject({ move: 'release' })
 })
 
 it('a failure may name the delay before the retry', async () => {

@@ -61,6 +61,11 @@ export const documentCases: readonly Case[] = [
       await put(store, 'a')
       assert.equal(await store.documents.delete('a', 2), false)
       assert.equal((await store.documents.get('a'))?.version, 1)
+      // Another process wrote after this one had read.
+      await put(store, 'b')
+      assert.equal(await store.documents.put('b', 'newer', 1), 2)
+      assert.equal(await store.documents.delete('b', 1), false)
+      assert.equal((await store.documents.get('b'))?.value, 'newer')
       assert.equal(await store.documents.delete('a', 1), true)
       assert.equal(await store.documents.get('a'), null)
       assert.equal(await store.documents.delete('a', 1), true)

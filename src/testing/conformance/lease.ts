@@ -208,6 +208,15 @@ export const leaseCases: readonly Case[] = [
           [NOW + 3_000, 5_000],
         ],
       )
+      // The next claim has a length of its own.
+      const release = machine.release(await stored(store, first!.id), { token: first!.lease!.token }, NOW + 1_500)
+      assert.deepEqual(await store.commit([release]), ['written'])
+      const [again] = (await store.claim(want({ leaseTtl: 9_000, now: NOW + 2_000, op: 'again' }))).leased
+      const { lease } = await stored(store, first!.id)
+      assert.deepEqual(
+        [again?.id, again?.lease?.ttl, lease?.ttl, lease?.expiresAt],
+        [first!.id, 9_000, 9_000, NOW + 11_000],
+      )
     },
   },
 ]

@@ -51,18 +51,19 @@ export const queryCases: readonly Case[] = [
       const text = JSON.stringify('x'.repeat(600_000))
       const tasks = Array.from({ length: 30 }, (_, n) => task(n + 1, { input: text }))
       for (const one of tasks) await insert(store, one)
-      const seen: string[] = []
-      for (let after: string | undefined; ; after = seen.at(-1)!) {
-        const { tasks: page } = await store.list(
-          {},
-          { order: 'oldest', limit: 1_000, now: NOW, ...(after && { after }) },
-        )
-        const weight = page.reduce((sum, record) => sum + weightOf(record), 0)
-        assert.ok(weight < PAGE_WEIGHT + text.length, `a page of ${page.length} tasks has ${weight} characters`)
-        seen.push(...idsOf(page))
-        if (isLastPage(page, 1_000)) break
+      // A store may find what has not ended in another way than everything.
+      for (const query of [{}, { views: [{ status: 'pending' as const }] }]) {
+        const seen: string[] = []
+        for (let after: string | undefined; ; after = seen.at(-1)!) {
+          const page = (await store.list(query, { order: 'oldest', limit: 1_000, now: NOW, ...(after && { after }) }))
+            .tasks
+          const weight = page.reduce((sum, record) => sum + weightOf(record), 0)
+          assert.ok(weight < PAGE_WEIGHT + text.length, `a page of ${page.length} tasks has ${weight} characters`)
+          seen.push(...idsOf(page))
+          if (isLastPage(page, 1_000)) break
+        }
+        assert.deepEqual(seen, idsOf(tasks))
       }
-      assert.deepEqual(seen, idsOf(tasks))
     },
   },
   {

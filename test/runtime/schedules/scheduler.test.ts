@@ -434,6 +434,18 @@ describe('by hand', () => {
     expect(await slots(client)).toEqual([NOON + 11 * MINUTE])
   })
 
+  it('pause stops one that has fired before, in every process', async () => {
+    const { client, clock, another } = await begin()
+    scheduling(client)
+    scheduling(await another())
+    await client.schedules.create(tick({ overlap: 'allow' }))
+    await clock.advance(2 * MINUTE)
+    expect(await slots(client)).toEqual([NOON + MINUTE, NOON + 2 * MINUTE])
+    await client.schedules.pause('tick')
+    await clock.advance(10 * MINUTE)
+    expect(await slots(client)).toHaveLength(2)
+  })
+
   it('trigger makes a task each time, also of a paused one, and counts as the last run', async () => {
     const { client, clock } = await begin()
     scheduling(client)

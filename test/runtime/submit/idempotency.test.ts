@@ -93,6 +93,21 @@ describe('an idempotency key', () => {
     expect([fresh.deduplicated, fresh.id === id]).toEqual([false, false])
   })
 
+  it('outlives a task that is removed as soon as it has ended: a repeat does not run again', async () => {
+    const { client, clock } = await begin({ retention: { completed: 0 } })
+    let runs = 0
+    client
+      .worker()
+      .handle('charge', () => ++runs)
+      .start()
+    const { id } = await client.submit('charge', {}, { idempotencyKey: 'k' })
+    await clock.settle()
+    await refuses('TASK_NOT_FOUND')(client.get(id))
+    const again = await client.submit('charge', {}, { idempotencyKey: 'k' })
+    await clock.settle()
+    expect([again.id, again.deduplicated, runs]).toEqual([id, true, 1])
+  })
+
   it('[A24][E09] with a TTL of its own ends exactly then, even while its task is there', async () => {
     const { client, clock } = await begin()
     const submit = () => client.submit('charge', {}, { idempotencyKey: 'k', idempotencyTtl: '1h' })

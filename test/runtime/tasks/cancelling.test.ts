@@ -130,6 +130,22 @@ describe('cancelling', () => {
     await refuses('TASK_NOT_FOUND')(client.cancel('01900000-0000-7000-8000-000000000000'))
   })
 
+  it('cancelMany by a query also asks what runs to stop, and leaves what has ended alone', async () => {
+    const { client } = await begin()
+    const [waits, runs, done] = [
+      await client.submit('a', 1),
+      await client.submit('a', 2),
+      await client.submit('a', 3, { priority: 1 }),
+    ]
+    await (await client.claim(done.id, { workerId: 'w' })).complete()
+    const lease = await client.claim(runs.id, { workerId: 'w' })
+    const results = await client.cancelMany({ type: 'a' })
+    expect(results.map(({ id }) => id).sort()).toEqual([waits.id, runs.id].sort())
+    expect((await client.get(runs.id)).cancelRequestedAt).not.toBeNull()
+    expect(await lease.renew()).toEqual({ cancelRequested: true })
+    expect((await client.get(done.id)).status).toBe('completed')
+  })
+
   it('cancelMany of many goes batch by batch, each told once, and stops between two when it is asked to', async () => {
     const calls: number[] = []
     const { client } = await begin({

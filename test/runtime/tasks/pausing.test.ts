@@ -140,3 +140,68 @@ describe('a reschedule that pauses its queue', () => {
     expect(() => new RescheduleError('1s', { pause: 'all' as 'queue' })).toThrow("pause must be 'queue'")
   })
 })
+
+describe('a resume', () => {
+  it('that another process overtakes is tried again until the pause is gone', async () => {
+    const { client, another, store } = await begin()
+    await client.queue('default').pause()
+    let overtakes = 2
+    const late = await another({
+      through: (one) =>
+        new Proxy(one, {
+          get: (target, name) => {
+            if (name !== 'documents') return Reflect.get(target, name)
+            const remove: typeof target.documents.delete = async (document, version) => {
+              // Between its read and its write another process writes the same document.
+              if (document.startsWith(PAUSE) && overtakes-- > 0) {
+                const there = (await store.documents.get(document))!
+                await store.documents.put(document, there.value, there.version)
+              }
+              return target.documents.delete(document, version)
+            }
+            return { ...target.documents, delete: remove }
+          },
+        }),
+    })
+    await late.queue('default').resume()
+    expect(overtakes).toBeLessThan(0)
+    expect(await client.queue('default').isPaused()).toBe(false)
+    expect(await store.documents.list(PAUSE)).toEqual([])
+  })
+})
+
+describe('a store that wakes everybody for an unknown reason', () => {
+  it('makes a worker read the pauses before it claims', async () => {
+    let wakeAll = (): void => {}
+    const { client, clock, another } = await begin()
+    const far = await another({
+      through: (store) =>
+        new Proxy(store, {
+          get: (target, name) => {
+            // Like a store whose connection was lost: what happened meanwhile is not known.
+            if (name === 'wake')
+              return (listener: Parameters<typeof target.wake>[0]) => {
+                wakeAll = () => listener(null)
+                return () => {}
+              }
+            return Reflect.get(target, name)
+          },
+        }),
+    })
+    const ran: unknown[] = []
+    far
+      .worker({ scheduler: false, pollInterval: '1h' })
+      .handle('work', (input) => void ran.push(input))
+      .start()
+    await clock.advance(100)
+    await client.queue('default').pause()
+    await client.submit('work', 1)
+    wakeAll()
+    await clock.settle()
+    expect(ran).toEqual([])
+    await client.queue('default').resume()
+    wakeAll()
+    await clock.settle()
+    expect(ran).toEqual([1])
+  })
+})

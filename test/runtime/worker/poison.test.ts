@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { silentLogger } from '../../../src/index.ts'
-import { begin, refuses, shown } from '../setup.ts'
+import { begin, gate, refuses, shown } from '../setup.ts'
 
 /** Fails for good at the first run, so that the error can be read at once. */
 const thrown = async (throwIt: () => unknown) => {
@@ -264,5 +264,38 @@ describe('one bad value never fails its batch', () => {
     ])
     expect(singles.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
     expect((await client.count()).count).toBe(4)
+  })
+
+  it('endings that a store refuses together because of one are written one by one', async () => {
+    const { HoldfastError } = await import('../../../src/index.ts')
+    const { client, clock } = await begin({
+      through: (store) =>
+        new Proxy(store, {
+          get(target, name) {
+            const value: unknown = Reflect.get(target, name, target)
+            if (name !== 'commit') return typeof value === 'function' ? value.bind(target) : value
+            return async (changes: Parameters<typeof target.commit>[0]) => {
+              if (changes.some(({ set }) => set.output === '"indigestible"'))
+                throw new HoldfastError('PAYLOAD_TOO_LARGE', 'too big for this store')
+              return target.commit(changes)
+            }
+          },
+        }),
+    })
+    const together = gate()
+    client
+      .worker({ concurrency: 5 })
+      .handle('work', async (input) => {
+        await together.opened
+        return input
+      })
+      .start()
+    const good = await Promise.all([1, 2, 3].map((n) => client.submit('work', n)))
+    const bad = await client.submit('work', 'indigestible')
+    await clock.settle()
+    together.open()
+    await clock.settle()
+    expect(await Promise.all(good.map(async ({ id }) => (await client.get(id)).output))).toEqual([1, 2, 3])
+    expect((await client.get(bad.id)).status).toBe('running')
   })
 })

@@ -200,7 +200,10 @@ describe('a handler that misbehaves', () => {
         return new Promise(() => {})
       })
       .handle('good', () => 'fine')
+      // Takes the fourth slot: the three runs of the poison would take the others for ever.
+      .handle('long', () => new Promise(() => {}))
       .start()
+    await client.submit('long', {}, { timeout: null, priority: 10 })
     const poison = await client.submit('poison', {}, { timeout: '10s', maxRetries: 2, priority: 10 })
     for (let round = 0; round < 5; round++) {
       await client.submitMany(Array.from({ length: 50 }, () => ({ type: 'good', input: 1 })))

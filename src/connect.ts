@@ -99,7 +99,7 @@ export async function connect(...given: [address?: string | Store, options?: Con
   if (unsupported !== null) logger.warn(unsupported)
   const maxPayload = checkInteger(options.maxPayload ?? MAX_PAYLOAD, 'maxPayload', 1, 1_073_741_824)
   const opened = typeof address === 'string' ? await openStore(address, options, logger, clock) : address
-  const contact = new Contact(clock, opened.leaseTtl)
+  const contact = new Contact(clock)
   const store = watched(opened, contact)
   const time = new StoreTime(store, clock)
   await time.anchor()

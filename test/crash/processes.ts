@@ -162,6 +162,11 @@ export const folder = (): string => {
   return made
 }
 
+/** Where no test runner calls `cleanUp`. */
+export const removeFolders = (): void => {
+  for (const made of folders.splice(0)) rmSync(made, { recursive: true, force: true })
+}
+
 /** Call once at the top of a test file; with `afterAll` where tests run side by side, each with processes of its own. */
 export const cleanUp = (when: typeof afterEach | typeof afterAll = afterEach): void => {
   when(async () => {
@@ -170,7 +175,5 @@ export const cleanUp = (when: typeof afterEach | typeof afterAll = afterEach): v
       await child.kill()
     }
   })
-  afterAll(() => {
-    for (const made of folders.splice(0)) rmSync(made, { recursive: true, force: true })
-  })
+  afterAll(removeFolders)
 }

@@ -57,6 +57,14 @@ test('an answer without a date, or with nonsense for one, says nothing', () => {
   expect(clock.read(10)).toEqual(before)
 })
 
+test('replies that were held up tell little, and one quick reply after them tells the second', () => {
+  const clock = asked(0, [0], 6_000)
+  expect(clock.isVague(6_000)).toBe(true)
+  clock.observe(dateAt(START + 6_500), 6_498, 6_502)
+  expect(clock.isVague(6_502)).toBe(false)
+  expect(clock.read(6_502).uncertainty).toBeLessThan(1_000)
+})
+
 test('[U14] asking for the time writes nothing', async () => {
   const stub = await startStub()
   onTestFinished(() => stub.close())

@@ -19,6 +19,9 @@ import { ended, freePort, spawn, tied, untilSays } from './processes.ts'
 export interface PostgresServer {
   readonly url: string
   readonly version: string
+  readonly pid: number
+  /** Its data directory: for tests that copy it while it is stopped. */
+  readonly data: string
   stop(mode?: 'fast' | 'immediate'): Promise<void>
   start(): Promise<void>
   /** Stops it and removes its data. */
@@ -114,5 +117,15 @@ export const startPostgres = async ({
     await stop('immediate')
     rmSync(folder, { recursive: true, force: true })
   }
-  return { url: `postgres://postgres@127.0.0.1:${port}/postgres`, version, start, stop, remove }
+  return {
+    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    version,
+    get pid() {
+      return child.pid!
+    },
+    data,
+    start,
+    stop,
+    remove,
+  }
 }

@@ -67,7 +67,7 @@ const begin = () => {
     db,
     insert,
     idle: (more?: Partial<ClaimRequest>) => measured(() => idleLook(counted, want(more), NOW)!),
-    claim: (more?: Partial<ClaimRequest>) => measured(() => claimRows(counted, want(more), NOW, new Tally())),
+    claim: (more?: Partial<ClaimRequest>) => measured(() => claimRows(counted, want(more), NOW, new Tally(), false)),
   }
 }
 

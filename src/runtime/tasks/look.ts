@@ -40,15 +40,16 @@ export const look = async (session: Session, { withDue = true, deliver, ...want 
   return { ...found, moreDue: found.due.length === DUE_LIMIT && moved > 0, leftAlone: found.due.length - moved }
 }
 
-/** Claims nothing and moves all overdue tasks, of all queues if the store reports all queues. */
+/** Claims nothing and moves all overdue tasks, of all queues if the store reports all queues. Returns how many may not be moved yet. */
 export const sweep = async (
   session: Session,
   { queue, by, isStopped = () => false }: { queue: string; by: string; isStopped?: () => boolean },
-): Promise<void> => {
+): Promise<number> => {
   const { leaseTtl } = session.store
   let found: Looked
   do found = await look(session, { queue, types: null, limit: 0, workerId: by, leaseTtl, op: newOp() })
   while (found.moreDue && !isStopped())
+  return found.leftAlone
 }
 
 /**
@@ -75,6 +76,7 @@ const settleOverdue = async (session: Session, due: readonly TaskRecord[], by: s
     tasks.push(task)
   }
   if (changes.length === 0) return 0
+  const since = session.clock.mono()
   const committed = await session.store.commit(changes)
   let moved = 0
   for (const [i, result] of committed.entries()) {
@@ -82,5 +84,6 @@ const settleOverdue = async (session: Session, due: readonly TaskRecord[], by: s
     moved++
     session.events.moved(tasks[i]!, changes[i]!)
   }
+  if (moved === 0) session.contact.tookNone(since)
   return moved
 }

@@ -13,6 +13,8 @@ import type { Queues } from './queues.ts'
 const EVERY = 2_000
 /** The interval on stores where each queue needs a look. One process at a time does it. */
 const EVERY_QUEUE = 60_000
+/** How soon to look again for leases that may not be taken yet. */
+const LEFT_ALONE = 100
 /** How long the list of queues is cached, because listing may cost as much as looking. A new queue without a worker is noticed this much later. */
 const NAMES_LIFE = 600_000
 
@@ -22,6 +24,8 @@ export class Sweeper {
   readonly #by: string
   #cancel: Cancel = () => {}
   #isRunning = false
+  /** Overdue tasks that the last sweep might not move yet. */
+  #leftAlone = 0
   #names: readonly string[] = []
   #namedAt = Number.NEGATIVE_INFINITY
 
@@ -39,16 +43,25 @@ export class Sweeper {
     this.#isRunning = true
     const every = coversAll ? EVERY : EVERY_QUEUE
     const sweepAll = coversAll ? () => this.#sweep('default') : () => this.#lookAtOthers(served)
+    const { clock, contact } = this.#session
+    const tickAfter = (delay: number): void => {
+      const since = clock.mono()
+      this.#cancel = clock.after(delay, () => {
+        contact.woke(since, delay)
+        tick()
+      })
+    }
     const tick = (): void => {
+      this.#leftAlone = 0
       void sweepAll()
         .catch((error: unknown) =>
           this.#session.logger.warn(`cannot look for overdue tasks: ${error instanceof Error ? error.message : error}`),
         )
         .finally(() => {
-          if (this.#isRunning) this.#cancel = this.#session.clock.after(every, tick)
+          if (this.#isRunning) tickAfter(this.#leftAlone > 0 ? LEFT_ALONE : every)
         })
     }
-    this.#cancel = this.#session.clock.after(0, tick)
+    tickAfter(0)
   }
 
   stop(): void {
@@ -56,8 +69,8 @@ export class Sweeper {
     this.#cancel()
   }
 
-  #sweep(queue: string): Promise<void> {
-    return sweep(this.#session, { queue, by: this.#by, isStopped: () => !this.#isRunning })
+  async #sweep(queue: string): Promise<void> {
+    this.#leftAlone += await sweep(this.#session, { queue, by: this.#by, isStopped: () => !this.#isRunning })
   }
 
   async #lookAtOthers(served: readonly string[]): Promise<void> {

@@ -32,6 +32,11 @@ export class ServerClock {
     return mono - this.#observedAt
   }
 
+  /** It is known less well than one quick reply tells it. */
+  isVague(mono: number): boolean {
+    return this.#most - this.#least + 2 * this.age(mono) * DRIFT > 2 * SECOND
+  }
+
   /** Never goes back. */
   read(mono: number): { at: Instant; uncertainty: number } {
     const aged = this.age(mono) * DRIFT

@@ -12,6 +12,8 @@ import { asHoldfastError, nameOf, statusOf } from './errors.ts'
 const DELETES_AT_ONCE = 1_000
 /** After this long without a reply, the clock needs a request. */
 const CLOCK_LIFE = 20_000
+/** A slow server is not asked for its time more often. */
+const ASK_AGAIN = 1_000
 const INLINE_LIMIT = 262_144
 /** In bytes, on all servers. */
 const LONGEST_KEY = 1_024
@@ -38,6 +40,8 @@ export class S3KeyValue implements KeyValue {
   readonly #client: S3Client
   readonly #place: S3Place
   readonly #clock = new ServerClock()
+  /** Monotonic: when the time was last asked for. */
+  #askedAt = Number.NEGATIVE_INFINITY
 
   constructor(driver: Driver, place: S3Place, options: ClientOptions) {
     this.#driver = driver
@@ -196,9 +200,14 @@ export class S3KeyValue implements KeyValue {
     }
   }
 
-  /** From recent replies. Only a client that has been silent sends a request. */
+  /** From recent replies. A request is sent only after a silence, or where all replies were so late that they tell little. */
   async now(): Promise<{ at: Instant; uncertainty: number }> {
-    if (this.#clock.age(performance.now()) > CLOCK_LIFE) await this.list('holdfast.json', { limit: 1 })
+    const mono = performance.now()
+    const isVague = this.#clock.isVague(mono) && mono - this.#askedAt > ASK_AGAIN
+    if (isVague || this.#clock.age(mono) > CLOCK_LIFE) {
+      this.#askedAt = mono
+      await this.list('holdfast.json', { limit: 1 })
+    }
     return this.#clock.read(performance.now())
   }
 

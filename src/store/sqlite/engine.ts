@@ -34,8 +34,9 @@ export interface Write {
 
 /** How long a call may wait for the file's write lock. */
 const PATIENCE = 10_000
-/** A claim that has waited this long for the lock takes no leases. */
+/** A call that has waited this long for the lock takes no leases, and a look reports none as lapsed. */
 const LATE = 1_000
+const LATE_LOOK = 250
 const HOUSE_EVERY = 1_000
 const THIS_PROCESS = `${hostname()}/${process.pid}`
 
@@ -85,7 +86,7 @@ export class Engine {
     }
   }
 
-  /** Answers claims that find nothing to lease without taking the lock. */
+  /** Answers claims that find nothing to lease and nothing lapsed without taking the lock. */
   #answerIdleLooks(turn: readonly Write[]): readonly Write[] {
     if (turn.some(({ ask }) => ask.call !== 'claim')) return turn
     return turn.filter(({ ask, done }) => {
@@ -104,7 +105,7 @@ export class Engine {
     try {
       this.#mustBeTheSame()
       const now = mono()
-      results = turn.map(({ ask, since }) => this.#run(ask, now - since > LATE))
+      results = turn.map(({ ask, since }) => this.#run(ask, now - since))
       this.#tally.write(this.#db)
       this.#keepHouse()
       this.#db.exec('commit')
@@ -156,7 +157,8 @@ export class Engine {
     this.#flushing = setTimeout(() => this.flush(), 1 + Math.random() * 4)
   }
 
-  #run(ask: WriteCall, isLate: boolean): unknown {
+  /** `waited`: for the lock. */
+  #run(ask: WriteCall, waited: number): unknown {
     const db = this.#db
     switch (ask.call) {
       case 'insert': {
@@ -166,9 +168,9 @@ export class Engine {
       case 'insert-plain':
         return insertPlain(db, ask.tasks, this.#tally)
       case 'claim':
-        return claimRows(db, ask.request, ask.request.now ?? this.#clock.now(), this.#tally)
+        return claimRows(db, ask.request, ask.request.now ?? this.#clock.now(), this.#tally, waited > LATE_LOOK)
       case 'commit':
-        return commitRows(db, ask.changes, this.#tally, isLate)
+        return commitRows(db, ask.changes, this.#tally, waited > LATE)
       case 'commit-endings':
         return commitEndings(db, ask.endings, this.#tally)
       case 'renew': {

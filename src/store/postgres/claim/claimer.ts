@@ -44,8 +44,12 @@ const probeText = (schema: string): string => `
     ) x limit 1
   ) from clock c`
 
+/**
+ * `lockable` writes nothing, but waits where writes must wait (CREATE INDEX, LOCK TABLE) and is refused where they are refused. There nobody can
+ * renew, and living workers must not look like dead ones only because the table can be read.
+ */
 const dueText = (schema: string): string => `
-  with ${CLOCK}
+  with ${CLOCK}, lockable as (update ${schema}.task set priority = priority where false)
   (select ${COLUMNS} from ${schema}.task where status = 'running' and lease_expires_at > $3 and lease_expires_at <= (select now from clock) order by lease_expires_at limit $2)
   union all
   (select ${COLUMNS} from ${schema}.task where status = 'pending' and expires_at > $3 and expires_at <= (select now from clock) order by expires_at limit $2)

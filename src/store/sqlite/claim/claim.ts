@@ -33,26 +33,40 @@ const LEASE = `
 /** Rows are read before they are written: RETURNING copies every row once more, and has no defined order. */
 const BY_KEYS = `select ${CLAIMED_COLUMNS} from holdfast_task where key in (select value from json_each(?))`
 
-/** The result of a look that leases nothing, without a transaction, so that an idle worker never takes the write lock. null if there is something to lease. */
+/**
+ * The result of a look that finds nothing to lease and no lapsed lease, without a transaction, so that an idle worker never takes the write
+ * lock. null if it needs the lock. While another process holds the lock, no worker can renew, and live workers must not look dead.
+ */
 export const idleLook = (db: DatabaseSync, want: ClaimRequest, now: Instant): ClaimedRows | null => {
   const ready = new Ready(db, want.queue, want.types, now)
   const { keys, later } = ready.keys(1)
   if (keys.length > 0 && want.limit > 0) return null
+  const { lapsed, expired } = dueRows(db, want, now)
+  if (lapsed.length > 0) return null
   ready.turnOver()
-  return { now, leased: null, due: dueRows(db, want, now), next: nextLook(db, later) }
+  return { now, leased: null, due: expired, next: nextLook(db, later) }
 }
 
-export const claimRows = (db: DatabaseSync, want: ClaimRequest, now: Instant, tally: Tally): ClaimedRows => {
-  if (want.limit === 0) return idleLook(db, want, now)!
+/** Under the write lock. `isLate`: the look has waited for it, and so have the renewals of others. They come first: lapsed leases are left out. */
+export const claimRows = (
+  db: DatabaseSync,
+  want: ClaimRequest,
+  now: Instant,
+  tally: Tally,
+  isLate: boolean,
+): ClaimedRows => {
   const ready = new Ready(db, want.queue, want.types, now)
-  const { keys, later } = ready.keys(want.limit)
+  const found = ready.keys(Math.max(1, want.limit))
+  const keys = want.limit === 0 ? [] : found.keys
   ready.turnOver()
   const rows = keys.length === 0 ? [] : rowsOf(db, keys)
   if (rows.length > 0) lease(db, want, now, keys.slice(0, rows.length))
   tally.add(want.queue, 'pending', -rows.length)
   tally.add(want.queue, 'running', rows.length)
-  const next = rows.length < keys.length ? now : nextLook(db, later)
-  return { now, leased: rows.length === 0 ? null : packClaimed(rows), due: dueRows(db, want, now), next }
+  const next = rows.length < keys.length ? now : nextLook(db, found.later)
+  const { lapsed, expired } = dueRows(db, want, now)
+  const due = isLate ? expired : [...lapsed, ...expired]
+  return { now, leased: rows.length === 0 ? null : packClaimed(rows), due, next }
 }
 
 const KEY_AT = 0
@@ -87,11 +101,15 @@ const lease = (
 /** A JSON string without its closing quote, so that the rest of the token can be appended. */
 const openQuoted = (text: string): string => JSON.stringify(text).slice(0, -1)
 
-const dueRows = (db: DatabaseSync, { dueLimit }: ClaimRequest, now: Instant): Row[] => {
-  if (dueLimit === 0) return []
-  const lapsed = cutRows(prepared(db, LAPSED).iterate(now, dueLimit))
-  if (lapsed.isCut || lapsed.taken.length === dueLimit) return lapsed.taken
-  return [...lapsed.taken, ...cutRows(prepared(db, EXPIRED).iterate(now, dueLimit - lapsed.taken.length)).taken]
+const dueRows = (
+  db: DatabaseSync,
+  { dueLimit }: ClaimRequest,
+  now: Instant,
+): { readonly lapsed: Row[]; readonly expired: Row[] } => {
+  if (dueLimit === 0) return { lapsed: [], expired: [] }
+  const { taken: lapsed, isCut } = cutRows(prepared(db, LAPSED).iterate(now, dueLimit))
+  if (isCut || lapsed.length === dueLimit) return { lapsed, expired: [] }
+  return { lapsed, expired: cutRows(prepared(db, EXPIRED).iterate(now, dueLimit - lapsed.length)).taken }
 }
 
 const nextLook = (db: DatabaseSync, later: Instant | null): Instant | null =>

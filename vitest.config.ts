@@ -20,6 +20,7 @@ const TIMED = [
   'test/crash/batch.test.ts',
   'test/crash/busy-claim.test.ts',
   'test/crash/event-loop.test.ts',
+  'test/crash/interruption.test.ts',
   'test/crash/isolate.test.ts',
   'test/crash/kill.test.ts',
   'test/crash/producers.test.ts',

@@ -1,10 +1,18 @@
 /** The short tier of the interruptions: every row of a store once, and a planted bug. The long one: node test/crash/interruption-campaign.ts. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Interruption, type InterruptionPlan, type InterruptionResult, interrupt } from './interruption.ts'
+import { afterAll, beforeAll, expect, type TestContext, test } from 'vitest'
+import {
+  type Interruption,
+  type InterruptionPlan,
+  type InterruptionResult,
+  interrupt,
+  isConclusive,
+} from './interruption.ts'
 import { GROUNDS, type Ground, type StoreKind } from './interruption-rows.ts'
 import { report } from './seed.ts'
 
-const LEASE = 4_000
+const LEASE = 3_000
+/** Of a run that the machine was too busy for. */
+const MOST_TRIES = 3
 const TASKS = 10
 
 /** Everything that takes leases, in two processes. */
@@ -27,28 +35,38 @@ export const interruptionTests = (store: StoreKind, names: readonly string[]): v
   })
   afterAll(() => ground.remove())
 
-  const run = async (name: string, isHasty: boolean): Promise<InterruptionResult> => {
+  const runOnce = async (name: string, isHasty: boolean): Promise<InterruptionResult> => {
     const row = ground.rows.find((one) => one.name === name)!
     const result = await interrupt({ ...plan(await ground.fresh(), row), isHasty })
     report(`${store}, ${name}${isHasty ? ', planted bug' : ''}: ${result.taken} of ${result.tasks} leases taken`)
     return result
   }
 
+  const run = async (context: TestContext, name: string, isHasty: boolean): Promise<InterruptionResult> => {
+    for (let tries = 0; tries < MOST_TRIES; tries++) {
+      const result = await runOnce(name, isHasty)
+      if (isConclusive(result, { lease: LEASE })) return result
+      report(`not counted: ${JSON.stringify(result)}`)
+    }
+    return context.skip(`the machine is too busy for leases of ${LEASE} ms`)
+  }
+
   test('every row is run', () => {
     expect(names).toEqual(ground.rows.map(({ name }) => name))
   })
 
-  test.each(names)(
-    '%s for longer than a lease: no lease of a living worker is taken',
-    { timeout: 180_000 },
-    async (name) => {
-      const { taken, dead, completed, stories } = await run(name, false)
+  for (const name of names)
+    test(`${name} for longer than a lease: no lease of a living worker is taken`, {
+      timeout: 300_000,
+    }, async (context) => {
+      const { taken, dead, completed, stories } = await run(context, name, false)
       expect({ taken, dead, completed, stories }).toEqual({ taken: 0, dead: 0, completed: TASKS, stories: [] })
-    },
-  )
+    })
 
-  test(`shows takers that do not wait for a lease length of contact: ${names[0]}`, { timeout: 180_000 }, async () => {
-    const { taken, dead } = await run(names[0]!, true)
+  test(`shows takers that do not wait for a lease length of contact: ${names[0]}`, {
+    timeout: 300_000,
+  }, async (context) => {
+    const { taken, dead } = await run(context, names[0]!, true)
     expect(taken).toBeGreaterThan(0)
     expect(dead).toBeGreaterThan(0)
   })

@@ -41,11 +41,24 @@ export interface InterruptionResult {
   /** Of those without retries. */
   readonly dead: number
   readonly completed: number
+  /** The longest time for which this process, which has little to do, did not get the processor. */
+  readonly stall: number
+  /** Leases that were lost before the interruption began: the machine was too busy for this run to say anything. */
+  readonly lostBefore: number
   /** Handlers that were told lease-lost because the interruption was longer than their lease. */
   readonly aborted: number
   /** What happened to them, and by whom. */
   readonly stories: readonly string[]
 }
+
+/**
+ * Whether a run says anything: a worker that does not get the processor for longer than between two renewals is cut off by the machine, not by the
+ * row.
+ */
+export const isConclusive = (
+  { lostBefore, stall }: InterruptionResult,
+  { lease }: { readonly lease: number },
+): boolean => lostBefore === 0 && stall < lease / 3
 
 const LAUNCHER = fileURLToPath(new URL('../../bin/holdfast.js', import.meta.url))
 
@@ -59,6 +72,7 @@ export const interrupt = async (plan: InterruptionPlan): Promise<InterruptionRes
   }
   const taker = (ways: readonly Way[]): Child => started(start('taker', { url, ways, leaseTtl, isHasty }))
   let stopClaims = async (): Promise<void> => {}
+  const stalls = watchStalls()
   try {
     await submitAll(url, tasks)
     // More room than tasks: workers with free slots look on, and find lapsed leases.
@@ -72,6 +86,7 @@ export const interrupt = async (plan: InterruptionPlan): Promise<InterruptionRes
     // Otherwise they would take nothing because they are new.
     await pause(lease * 1.2)
 
+    const begunAt = Date.now()
     const end = await row.begin(url, children)
     await pause(row.newcomersAfter)
     const late = newcomers.map(taker)
@@ -86,13 +101,27 @@ export const interrupt = async (plan: InterruptionPlan): Promise<InterruptionRes
     await stopClaims()
     for (const child of children) if (!workers.includes(child)) await child.kill()
     const fences = new Map(workers.flatMap((worker) => worker.said('runs').map(({ id, fence }) => [id, fence])))
-    const result = await tally(url, fences, endedAt)
+    const result = await tally(url, fences, { begunAt, endedAt })
     for (const worker of workers) worker.signal('SIGTERM')
-    return { ...result, aborted: workers.reduce((sum, worker) => sum + worker.said('aborted').length, 0) }
+    const aborted = workers.reduce((sum, worker) => sum + worker.said('aborted').length, 0)
+    return { ...result, aborted, stall: stalls.longest() }
   } finally {
+    stalls.stop()
     await stopClaims()
     for (const child of children) await child.kill()
   }
+}
+
+/** How late a timer was at the most. */
+const watchStalls = (): { longest(): number; stop(): void } => {
+  const every = 50
+  let [last, longest] = [performance.now(), 0]
+  const timer = setInterval(() => {
+    const now = performance.now()
+    longest = Math.max(longest, now - last - every)
+    last = now
+  }, every)
+  return { longest: () => Math.round(longest), stop: () => clearInterval(timer) }
 }
 
 const submitAll = async (url: string, tasks: number): Promise<void> => {
@@ -138,12 +167,12 @@ const claimOverHttp = async (server: Child, leaseTtl: string): Promise<() => Pro
   }
 }
 
-/** `fences`: of the runs that were under way, by task. `endedAt`: the interruption. */
+/** `fences`: of the runs that were under way, by task. Then when the interruption began and ended. */
 const tally = async (
   url: string,
   fences: ReadonlyMap<unknown, unknown>,
-  endedAt: number,
-): Promise<Omit<InterruptionResult, 'aborted'>> => {
+  { begunAt, endedAt }: { readonly begunAt: number; readonly endedAt: number },
+): Promise<Omit<InterruptionResult, 'aborted' | 'stall'>> => {
   const client = await connect(url, { logger: silentLogger })
   try {
     const all = await settled(client, fences.size)
@@ -157,7 +186,11 @@ const tally = async (
         .map(({ move, by, at }) => `${move} by ${by} at ${((at - endedAt) / 1_000).toFixed(1)} s`)
         .join(', '),
     )
+    const lostBefore = all.filter(({ history }) =>
+      history.some(({ move, at }) => move === 'lose-lease' && at < begunAt),
+    )
     return {
+      lostBefore: lostBefore.length,
       tasks: all.length,
       taken: stolen.length,
       dead: all.filter(({ status }) => status === 'failed').length,

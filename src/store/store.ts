@@ -179,6 +179,8 @@ export interface Keeper {
    * reply may wait behind a busy event loop. If absent, leases are renewed from `hold` on.
    */
   claiming?(op: string, ticket: number): void
+  /** For stores that lease one task after another: the claim `op` is about to lease this one. */
+  leasing?(op: string, id: string): void
   hold(leases: readonly HeldLease[]): void
   /** Renews soon, and writes this JSON text with it. */
   progress(slot: number, progress: string): void

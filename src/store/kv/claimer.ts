@@ -33,9 +33,13 @@ interface Parts {
   /** Hints that a claim of this process is trying. */
   readonly inHand: Set<string>
   committer(): Committer
+  /** The lease of a task is about to be written. */
+  leasing(op: string, id: string): void
 }
 
 interface Found {
+  /** Monotonic: when the survey began, at the request's `now`. */
+  readonly begun: number
   readonly attempts: ClaimAttempts
   readonly leased: TaskRecord[]
   readonly due: TaskRecord[]
@@ -51,14 +55,16 @@ export class Claimer {
   readonly #contention: Contention
   readonly #inHand: Set<string>
   readonly #committer: () => Committer
+  readonly #leasing: (op: string, id: string) => void
 
-  constructor({ tasks, hints, cache, contention, inHand, committer }: Parts) {
+  constructor({ tasks, hints, cache, contention, inHand, committer, leasing }: Parts) {
     this.#tasks = tasks
     this.#hints = hints
     this.#cache = cache
     this.#contention = contention
     this.#inHand = inHand
     this.#committer = committer
+    this.#leasing = leasing
   }
 
   /** Remembers the state of a task that was read or written. */
@@ -73,13 +79,14 @@ export class Claimer {
   }
 
   async claim(request: ClaimRequest, now: Instant): Promise<ClaimResult> {
+    const begun = performance.now()
     const survey = await this.#hints.survey(request, now)
     const attempts = new ClaimAttempts(
       this.#contention.blocks(survey.ready),
       request.limit,
       this.#contention.isContested,
     )
-    const found: Found = { attempts, leased: [], due: [], tokens: 0, unclear: null }
+    const found: Found = { begun, attempts, leased: [], due: [], tokens: 0, unclear: null }
     const reported = this.#findDue(survey, request, now, found)
     reported.catch(() => {})
     await this.#lease(survey, request, now, found)
@@ -146,7 +153,10 @@ export class Claimer {
     if (task.status !== 'pending') return 'taken'
     if (task.availableAt > now) return 'done'
     const token = `${request.op}.${++found.tokens}`
-    const change = claim(task, { token, workerId: request.workerId, leaseTtl: request.leaseTtl, now })
+    // The event loop may have been busy since the survey: a lease that began then could be over before it is written.
+    const at = request.now === null ? now + Math.floor(performance.now() - found.begun) : now
+    const change = claim(task, { token, workerId: request.workerId, leaseTtl: request.leaseTtl, now: at })
+    this.#leasing(request.op, task.id)
     try {
       const leased = await this.#tasks.write(live, applyChange(task, change))
       if (leased === null) return 'taken'

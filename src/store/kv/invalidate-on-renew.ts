@@ -19,7 +19,10 @@ export const invalidateOnRenew = (
       options.report(results, renewedAt)
     },
   })
+  const { claiming, leasing } = keeper
   return {
+    ...(claiming && { claiming }),
+    ...(leasing && { leasing }),
     hold: (leases: readonly HeldLease[]) => {
       // Leases that have ended stay in the map. The oldest are dropped once there are more than can be held.
       for (const { id, token } of leases) ids.set(token, id)

@@ -85,6 +85,7 @@ export class KvStore implements Store {
   readonly #inserter: Inserter
   readonly #committer: Committer
   readonly #claimer: Claimer
+  readonly #keepers = new Set<Keeper>()
   readonly #queries: Queries
   readonly #sweeper: Sweeper
   /** Other processes are followed while this process has listeners. */
@@ -103,7 +104,15 @@ export class KvStore implements Store {
     this.#checkIdentity = checkIdentity
     if (examine !== undefined) this.examine = () => this.#call(examine)
     if (keeper !== undefined)
-      this.keeper = (own) => invalidateOnRenew(keeper, own, (id) => this.#renewedByKeeper(id, own.leaseTtl))
+      this.keeper = (own) => {
+        const started = invalidateOnRenew(keeper, own, (id) => this.#renewedByKeeper(id, own.leaseTtl))
+        this.#keepers.add(started)
+        const close = (): void => {
+          this.#keepers.delete(started)
+          started.close()
+        }
+        return { ...started, close }
+      }
     this.#mono = () => timers.mono()
     this.#identifiedAt = timers.mono()
     this.capabilities = new Set(capabilities)
@@ -140,6 +149,9 @@ export class KvStore implements Store {
       contention,
       inHand,
       committer: () => this.#committer,
+      leasing: (op, id) => {
+        for (const own of this.#keepers) own.leasing?.(op, id)
+      },
     })
     this.#queries = new Queries(this.#kv, this.#tasks, this.#hints, this.#ended)
     this.#sweeper = new Sweeper(this.#kv, this.#tasks, keys, this.#discards)

@@ -69,7 +69,8 @@ export const openNats = async (url: string, options: NatsOptions = {}): Promise<
       name: 'holdfast-nats',
       place: keeperPlace,
       settings: 'the options of nats',
-    }
+      keepsClaims: 'by-id',
+    } as const
     const keeper = threadedKeeper(thread, options.onWarning?.bind(options))
     return new NatsStore(connected, subjects, { address: place.address, clock, guard, monitor, keeper, warn })
   } catch (error) {

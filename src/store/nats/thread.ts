@@ -1,4 +1,6 @@
 /** The keeper's thread: renews leases over a connection of its own, which reconnects by itself. */
+
+import { leasedAmong } from '../kv/leased-among.ts'
 import type { Store } from '../store.ts'
 import { keeperTold, keepOnThread } from '../threads/threaded-keeper.ts'
 import type { KeeperPlace } from './keeper.ts'
@@ -20,6 +22,12 @@ const store = (): Promise<Store> => {
 
 keepOnThread({
   renew: async (renewals) => (await store()).renew(renewals, null),
+  leasedAmong: async (op, ids) => leasedAmong(await store(), op, ids),
+  tasks: {
+    now: async () => (await store()).now(),
+    get: async (ids) => (await store()).get(ids),
+    commit: async (changes) => (await store()).commit(changes),
+  },
   prepare: () => void store().catch(() => {}),
   close: () => void opened?.then((one) => one.close()).catch(() => {}),
 })

@@ -158,7 +158,7 @@ class PostgresStore implements Store {
         name: 'holdfast-postgres',
         place: { config: portable, schema, policy, passwords },
         settings: 'the settings of the pool (ssl, stream)',
-        keepsClaims: true,
+        keepsClaims: 'by-op',
       },
       onWarning,
     )

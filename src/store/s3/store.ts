@@ -60,7 +60,8 @@ export const openS3 = async (url: string, options: S3Options = {}): Promise<Stor
       place: keeperPlace,
       settings: 'the credentials',
       isLate: true,
-    }
+      keepsClaims: 'by-id',
+    } as const
     const keeper = threadedKeeper(thread, options.onWarning)
     return new KvStore(kv, {
       capabilities: [],

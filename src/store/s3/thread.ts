@@ -1,4 +1,6 @@
 /** The keeper's thread: renews leases with a client of its own, which is created for the first lease. */
+
+import { leasedAmong } from '../kv/leased-among.ts'
 import { KvStore } from '../kv/store.ts'
 import type { Store } from '../store.ts'
 import { keeperTold, keepOnThread } from '../threads/threaded-keeper.ts'
@@ -24,6 +26,12 @@ opened.catch(() => {})
 
 keepOnThread({
   renew: async (renewals) => (await opened).renew(renewals, null),
+  leasedAmong: async (op, ids) => leasedAmong(await opened, op, ids),
+  tasks: {
+    now: async () => (await opened).now(),
+    get: async (ids) => (await opened).get(ids),
+    commit: async (changes) => (await opened).commit(changes),
+  },
   // The store is opened with the thread, which starts with the first lease.
   prepare: () => {},
   close: () => void opened.then((store) => store.close()).catch(() => {}),

@@ -2,6 +2,7 @@
 import { hrtime } from 'node:process'
 import { type MessagePort, parentPort, type Worker, workerData } from 'node:worker_threads'
 import type { Keeper, KeeperOptions } from '../store.ts'
+import type { LeaseName } from './given-back.ts'
 import { LeaseBoard } from './lease-board.ts'
 import { type KeeperHost, LeaseKeeper } from './lease-keeper.ts'
 import { type PackedLeases, packLeases } from './packed-leases.ts'
@@ -19,6 +20,7 @@ interface ThreadData<Place> {
 
 type ToKeeper =
   | { readonly kind: 'claiming'; readonly op: string; readonly ticket: number }
+  | { readonly kind: 'leasing'; readonly op: string; readonly id: string }
   | { readonly kind: 'hold'; readonly leases: PackedLeases }
   | { readonly kind: 'progress'; readonly slot: number; readonly progress: string }
   | { readonly kind: 'close' }
@@ -33,8 +35,11 @@ export interface KeeperThread<Place> {
   readonly settings: string
   /** Start the thread with the first lease, because its modules take time and memory. */
   readonly isLate?: boolean
-  /** The thread can find the leases of a claim whose reply was not seen. */
-  readonly keepsClaims?: boolean
+  /**
+   * It can find what a claim has leased whose reply was not seen: `by-op` in the store, `by-id` among the tasks of which it is told before each is
+   * leased. Left out: it cannot.
+   */
+  readonly keepsClaims?: 'by-op' | 'by-id'
 }
 
 // ── the event loop's side ────────────────────────────────────────────────────────────────────────────────────────
@@ -66,7 +71,7 @@ const ON_EVENT_LOOP = 'leases are renewed on the event loop, so a handler that c
 
 const startKeeper = <Place>(
   file: URL,
-  { name, place, isLate = false, keepsClaims = false }: KeeperThread<Place>,
+  { name, place, isLate = false, keepsClaims }: KeeperThread<Place>,
   { workerId, board, leaseTtl, every, held, report }: KeeperOptions,
   warn: ((message: string) => void) | undefined,
 ): Keeper => {
@@ -97,8 +102,10 @@ const startKeeper = <Place>(
     thread ??= start()
     thread.postMessage(message)
   }
+  const claiming = (op: string, ticket: number): void => post({ kind: 'claiming', op, ticket })
   return {
-    ...(keepsClaims ? { claiming: (op: string, ticket: number) => post({ kind: 'claiming', op, ticket }) } : null),
+    ...(keepsClaims === 'by-op' ? { claiming } : null),
+    ...(keepsClaims === 'by-id' ? tellOnce(claiming, (op, id) => post({ kind: 'leasing', op, id })) : null),
     hold: (leases) => post({ kind: 'hold', leases: packLeases(leases) }),
     progress: (slot, progress) => post({ kind: 'progress', slot, progress }),
     reportNow: () => reports.reportNow(),
@@ -110,10 +117,41 @@ const startKeeper = <Place>(
   }
 }
 
-// ── the thread's side ────────────────────────────────────────────────────────────────────────────────────────────
+/** A claim that leases nothing is not told: a late thread is not started for it. */
+const tellOnce = (
+  claiming: (op: string, ticket: number) => void,
+  leasing: (op: string, id: string) => void,
+): Required<Pick<Keeper, 'claiming' | 'leasing'>> => {
+  const untold = new Map<string, number>()
+  return {
+    claiming: (op, ticket) => {
+      remember(untold, op, ticket)
+    },
+    leasing: (op, id) => {
+      const ticket = untold.get(op)
+      if (untold.delete(op)) claiming(op, ticket!)
+      leasing(op, id)
+    },
+  }
+}
+
+/** More claims than can be under way at once are not remembered. */
+const MOST_CLAIMS = 32
+
+const remember = <T>(claims: Map<string, T>, op: string, value: T): void => {
+  claims.set(op, value)
+  for (const oldest of claims.keys()) {
+    if (claims.size <= MOST_CLAIMS) break
+    claims.delete(oldest)
+  }
+}
+
+// ── the thread's end ─────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface Renewing extends Pick<KeeperHost, 'renew' | 'leasedBy' | 'tasks'> {
-  /** Called with every lease that is held, so that the first round, a third of the lease later, does not have to wait. */
+  /** Instead of `leasedBy`, where tasks are told one by one: finds it among those. */
+  readonly leasedAmong?: (op: string, ids: readonly string[]) => Promise<readonly LeaseName[]>
+  /** With every lease that is held: so that the first round, a third of the lease from there, does not have to wait. */
   prepare(): void
   close(): void
 }
@@ -121,10 +159,11 @@ export interface Renewing extends Pick<KeeperHost, 'renew' | 'leasedBy' | 'tasks
 /** The settings that the thread was started with. */
 export const keeperTold = <Place>(): Omit<ThreadData<Place>, 'board'> => workerData as ThreadData<Place>
 
-/** Called once, by the thread's file. */
-export const keepOnThread = ({ prepare, close, ...host }: Renewing): void => {
+/** Called once, by the thread's own file. */
+export const keepOnThread = ({ prepare, close, leasedAmong, ...host }: Renewing): void => {
   const { workerId, board, reports, leaseTtl, every } = workerData as ThreadData<unknown>
   const port = parentPort!
+  const told = new Map<string, string[]>()
   const keeper = new LeaseKeeper(
     {
       workerId,
@@ -135,6 +174,7 @@ export const keepOnThread = ({ prepare, close, ...host }: Renewing): void => {
     },
     {
       ...host,
+      ...(leasedAmong && { leasedBy: (_, op) => leasedAmong(op, told.get(op) ?? []) }),
       mono: () => Number(hrtime.bigint()) / 1e6,
       after: (delay, tick) => {
         const timer = setTimeout(tick, delay)
@@ -146,7 +186,11 @@ export const keepOnThread = ({ prepare, close, ...host }: Renewing): void => {
     if (message.kind === 'hold') {
       prepare()
       keeper.holdPacked(message.leases)
-    } else if (message.kind === 'claiming') keeper.claiming(message.op, message.ticket)
+    } else if (message.kind === 'claiming') {
+      prepare()
+      remember(told, message.op, [])
+      keeper.claiming(message.op, message.ticket)
+    } else if (message.kind === 'leasing') told.get(message.op)?.push(message.id)
     else if (message.kind === 'progress') keeper.progress(message.slot, message.progress)
     else {
       keeper.close()

@@ -85,7 +85,7 @@ export const CHECKLIST: readonly Mutant[] = [
     tests: ['runtime/two-clocks.test.ts'],
   },
   {
-    file: 'runtime/worker/fetcher.ts',
+    file: 'runtime/worker/fetch/fetcher.ts',
     find: 'Math.min(Math.max(soonest, untilNext), pollInterval)',
     replace: 'Math.max(soonest, found.next === null ? 86_400_000 : untilNext)',
     breaks: '[D12] a worker that was woken too early does not look again',

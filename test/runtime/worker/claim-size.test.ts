@@ -1,9 +1,9 @@
 /** How much a worker asks for, and what it gives back first. */
 import { describe, expect, it } from 'vitest'
 import type { Attempt } from '../../../src/runtime/worker/attempt.ts'
-import { claimSize } from '../../../src/runtime/worker/claim-size.ts'
-import { Prefetched } from '../../../src/runtime/worker/prefetched.ts'
-import { RecentRate } from '../../../src/runtime/worker/recent-rate.ts'
+import { claimSize } from '../../../src/runtime/worker/fetch/claim-size.ts'
+import { Prefetched } from '../../../src/runtime/worker/fetch/prefetched.ts'
+import { RecentRate } from '../../../src/runtime/worker/fetch/recent-rate.ts'
 import { FakeClock } from '../../../src/testing/fake-clock.ts'
 
 const load = { free: 0, held: 0, asked: 0, started: 0, room: 10_000 }

@@ -39,8 +39,11 @@ const ownPlaces: Plugin = {
   },
 }
 
-/** Written so that an application's bundler does not copy it as an asset. A CommonJS bundle has no `import.meta.url`. */
-const placeFrom = (path: string): string => `(import.meta.url && new URL('${path}', \`\${import.meta.url}\`).href)`
+/**
+ * Not as `new URL(path, import.meta.url)`: bundlers of applications take that for a file to copy, and Turbopack fails the build when the
+ * file does not exist. In a bundle for CommonJS there is no `import.meta.url`.
+ */
+const placeFrom = (path: string): string => `(import.meta.url && import.meta.url.replace(/[^/]*$/, '${path}'))`
 
 const INLINED = 'store/sqlite/inlined-threads.ts'
 

@@ -30,7 +30,7 @@ test('every module that a thread or a process starts from is there', () => {
 test('a module in a shared chunk gets its own location', () => {
   const chunks = globSync('chunks/*.js', { cwd: DIST }).map((name) => readFileSync(new URL(name, DIST), 'utf8'))
   const places = chunks.flatMap((code) => [
-    ...code.matchAll(/new URL\(["']([^"']+)["'], `\$\{import\.meta\.url\}`\)\.href/g),
+    ...code.matchAll(/import\.meta\.url\.replace\(\/\[\^\/\]\*\$\/, ["']([^"']+)["']\)/g),
   ])
   expect(places.length).toBeGreaterThan(3)
   for (const [, place] of places) {
@@ -38,6 +38,20 @@ test('a module in a shared chunk gets its own location', () => {
     expect(sources.map(({ path }) => path)).toContain(source.replace(/\.js$/, '.ts'))
   }
   expect(chunks.filter((code) => code.includes('__placeOf('))).toEqual([])
+})
+
+/** Turbopack takes this form for a file to copy, and fails the build of an application when it does not exist. */
+const ASKS_FOR_A_FILE = /new URL\((["'`])([^"'`]+)\1, (?:import\.meta\.url|`\$\{import\.meta\.url\}`)\)/g
+
+test('no code asks the bundler of an application for a file that does not exist', () => {
+  const asked = (code: string, place: string): string[] =>
+    [...code.matchAll(ASKS_FOR_A_FILE)].map(([, , path]) => new URL(path!, new URL(place, DIST)).href)
+  const planted = 'const beside = new URL("./thread-code.js", import.meta.url).href'
+  expect(asked(planted, 'chunks/x.js').filter((url) => !existsSync(new URL(url)))).toHaveLength(1)
+  const all = globSync('**/*.js', { cwd: DIST }).flatMap((name) =>
+    asked(readFileSync(new URL(name, DIST), 'utf8'), name),
+  )
+  expect(all.filter((url) => !existsSync(new URL(url)))).toEqual([])
 })
 
 test('an error of the command line is an error of the library: what they share is there once', async () => {

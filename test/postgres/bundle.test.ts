@@ -3,7 +3,7 @@
  * that the lease thread's warning is seen on a real server. dist must be built.
  */
 import { execFile } from 'node:child_process'
-import { cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -11,6 +11,7 @@ import { build as esbuild } from 'esbuild'
 import { rolldown } from 'rolldown'
 import { build as vite } from 'vite'
 import { beforeAll, expect, test } from 'vitest'
+import webpack from 'webpack'
 import { cleanUp, folder } from '../crash/processes.ts'
 import { freshDatabase, onPostgres } from './setup.ts'
 
@@ -53,11 +54,12 @@ const withPackage = async (...drivers: string[]): Promise<string> => {
   return app
 }
 
-/** In a folder where there is nothing but the bundle. */
-const runAlone = async (bundle: string, store: string) => {
+/** In a folder where there is nothing but the bundle, or the folder that it is in. */
+const runAlone = async (bundle: string, store: string, { withItsFolder = false } = {}) => {
   const place = folder()
   const name = bundle.split('/').at(-1)!
-  cpSync(bundle, join(place, name))
+  if (withItsFolder) cpSync(join(bundle, '..'), place, { recursive: true })
+  else cpSync(bundle, join(place, name))
   const options = { cwd: place, env: { ...process.env, STORE: store } }
   return run(process.execPath, [name], options).catch((error: { stdout: string; stderr: string }) => error)
 }
@@ -139,4 +141,45 @@ test('Vite for a server leaves packages out by default; with everything inside i
   expect((await run(process.execPath, ['dist/main.js'], { cwd: app, env })).stdout).toBe('sum 3 true\n')
   await vite({ ...settings, build, ssr: { noExternal: true } })
   expect(await runAlone(join(app, 'whole/main.mjs'), 'sqlite:./q.db')).toMatchObject({ stdout: 'sum 3 true\n' })
+})
+
+/** webpack writes several files: one for each dynamic import. They are moved as they would be deployed, and the sources deleted. */
+const byWebpack = async (app: string, format: 'esm' | 'cjs', settings: webpack.Configuration = {}): Promise<string> => {
+  const path = join(app, 'out')
+  const name = format === 'esm' ? 'bundle.mjs' : 'bundle.cjs'
+  const output = { path, filename: name, ...(format === 'esm' ? { module: true, chunkFormat: 'module' } : null) }
+  const configuration: webpack.Configuration = {
+    ...{ context: app, entry: './main.js', mode: 'production', target: 'node', output, ...settings },
+    experiments: { outputModule: format === 'esm' },
+    optimization: { minimize: false },
+  }
+  const made = await new Promise<webpack.Stats>((done, failed) => {
+    webpack(configuration, (error, stats) => (stats === undefined ? failed(error) : done(stats)))
+  })
+  expect(made.toJson({ all: false, errors: true }).errors).toEqual([])
+  return join(path, name)
+}
+
+test.each(FORMATS)(
+  'webpack, %s: without any driver it builds, and runs on sqlite: where its sources are not',
+  async (format) => {
+    const app = await withPackage()
+    const bundle = await byWebpack(app, format)
+    // Otherwise the thread's file is found where it was when this was built.
+    renameSync(join(app, 'node_modules'), join(app, 'elsewhere'))
+    expect(await runAlone(bundle, 'sqlite:./q.db', { withItsFolder: true })).toMatchObject({ stdout: 'sum 3 true\n' })
+    const { stderr } = await runAlone(bundle, 'postgres://localhost/x', { withItsFolder: true })
+    expect(stderr).toMatch(/^DRIVER_MISSING .*npm install pg/)
+  },
+)
+
+onPostgres('webpack on PostgreSQL', (url) => {
+  test('with holdfast external, as the documentation says: no warning, the lease thread is there', async () => {
+    const app = await withPackage('pg')
+    await byWebpack(app, 'esm', { externals: { holdfast: 'module holdfast' } })
+    const env = { ...process.env, STORE: await freshDatabase(url) }
+    const { stdout, stderr } = await run(process.execPath, ['out/bundle.mjs'], { cwd: app, env })
+    expect(stdout).toBe('sum 3 true\n')
+    expect(stderr).not.toMatch(/renewed on the event loop/)
+  })
 })

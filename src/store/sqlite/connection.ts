@@ -1,8 +1,9 @@
 /** Opens the file with mode 0600, WAL, synchronous=FULL and a short busy timeout. Prepares statements once per connection. */
 import { accessSync, closeSync, constants, existsSync, openSync, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { HoldfastError } from '../../core/errors.ts'
+import { loadSqlite } from './driver.ts'
 import { asHoldfastError } from './errors.ts'
 import { migrate, readMeta } from './schema.ts'
 import { mustBeSafe, versionOf } from './version.ts'
@@ -23,7 +24,7 @@ export const openFile = (path: string, options: { create: boolean; identity: str
     makeFile(path, options.create)
     mustBeWritable(path)
     refuseNetworkFiles(path)
-    db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT })
+    db = new (loadSqlite().DatabaseSync)(path, { timeout: BUSY_TIMEOUT })
     const created = retryWhileBusy(() => {
       // The first statement of a connection always reads the file, and may find it locked.
       mustBeSafe(versionOf(db!))

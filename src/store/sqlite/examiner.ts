@@ -1,11 +1,12 @@
 /** A separate thread and connection that read the whole file, so that the store's thread can keep renewing leases. */
 import { existsSync, statfsSync, statSync } from 'node:fs'
 import { userInfo } from 'node:os'
-import { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Fact } from '../../core/diagnosis.ts'
 import { MOST_AHEAD } from '../../core/host-clock.ts'
 import { readAhead, readHighWater } from './clock-mark.ts'
+import { loadSqlite } from './driver.ts'
 import { RECOVER } from './errors.ts'
 import { SCHEMA_VERSION, schemaVersion } from './schema.ts'
 import { isAtLeast, LEAST_VERSION, versionOf } from './version.ts'
@@ -34,7 +35,7 @@ const clockFact = (db: DatabaseSync, now: number): Fact => {
 }
 
 const examine = (path: string): Fact[] => {
-  const db = new DatabaseSync(path, { readOnly: true, timeout: 5_000 })
+  const db = new (loadSqlite().DatabaseSync)(path, { readOnly: true, timeout: 5_000 })
   try {
     const pragma = (name: string): unknown => Object.values(db.prepare(`pragma ${name}`).get() ?? {})[0]
     const version = versionOf(db)

@@ -2,6 +2,7 @@
 import { connect, silentLogger } from '../../src/index.ts'
 import type { TaskRecord } from '../../src/store/store.ts'
 import { openAt } from './address.ts'
+import { measureLag } from './lag.ts'
 import type { Plant } from './planted.ts'
 import { type Child, folder, pause, start, until } from './processes.ts'
 import { readRecords, violations } from './runs.ts'
@@ -53,6 +54,7 @@ export const campaign = async ({ address, kills, processes, backlog, seed, plant
   await fill()
   const survivor = begin()
   const children = Array.from({ length: processes }, begin)
+  const lag = measureLag(client)
   const killed: Kill[] = []
   while (killed.length < kills) {
     await pause(between(200, 450))
@@ -76,13 +78,14 @@ export const campaign = async ({ address, kills, processes, backlog, seed, plant
   })
   for (const child of [survivor, ...children]) child.signal('SIGTERM')
   await Promise.all([survivor, ...children].map((child) => child.end()))
+  const late = await lag.end()
   await client.close()
   const witness = readWitnesses(place)
   const records = await readRecords(address, submitted)
   const wrong = violations({ submitted, records, witness, leaseTtl: LEASE })
   const byId = new Map(records.flatMap((record) => (record === null ? [] : [[record.id, record] as const])))
   const recoveries = killed.flatMap(({ at, held }) => held.map((line) => recovery(byId.get(line.task!), line, at)))
-  return { submitted, killed, records, wrong, recoveries }
+  return { submitted, killed, records, wrong, recoveries, late }
 }
 
 /** How long after the kill the task was pending again; NaN when it never was. */

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { connect, silentLogger } from '../../src/index.ts'
 import { campaign, LEASE } from './kill-campaign.ts'
+import { measureLag } from './lag.ts'
 import { cleanUp, folder, start, until } from './processes.ts'
 import { percentile, report, seededChance } from './seed.ts'
 import { readWitness, unfinished } from './witness.ts'
@@ -13,7 +14,7 @@ const address = (): string => join(folder(), 'kill.db')
 
 test('100 workers killed in the middle of a task lose nothing, and their tasks are free again within the lease and a second', async () => {
   const { seed } = seededChance('kill')
-  const { submitted, killed, records, wrong, recoveries } = await campaign({
+  const { submitted, killed, records, wrong, recoveries, late } = await campaign({
     address: address(),
     kills: 100,
     processes: 5,
@@ -24,12 +25,14 @@ test('100 workers killed in the middle of a task lose nothing, and their tasks a
   report(
     `kill: ${killed.length} kills, ${recoveries.length} runs cut short, ${submitted.length} tasks, ${wrong.length} violations`,
   )
-  report(`kill: pending again after the kill, lease ${LEASE} ms: p50 ${p50} ms, p99 ${p99} ms, max ${max} ms`)
+  report(
+    `kill: pending again after the kill, lease ${LEASE} ms: p50 ${p50} ms, p99 ${p99} ms, max ${max} ms; the machine's share is at most ${late} ms`,
+  )
   expect(wrong.slice(0, 5)).toEqual([])
   expect(killed.length).toBeGreaterThanOrEqual(100)
   expect(records.filter((record) => record?.status !== 'completed')).toEqual([])
   expect(recoveries.filter((took) => Number.isNaN(took))).toEqual([])
-  expect(max).toBeLessThanOrEqual(LEASE + 1_000)
+  expect(max).toBeLessThanOrEqual(LEASE + 1_000 + late)
 })
 
 test('workers that have no slot free still free what a killed one held', async () => {
@@ -54,14 +57,16 @@ test('workers that have no slot free still free what a killed one held', async (
   const { id: long } = await client.submit('long', null)
   worker.start()
   await until('the only slot is taken', async () => (await client.get(long)).status === 'running')
+  const lag = measureLag(client)
   await victim.kill()
   const killedAt = Date.now()
   await until('the task is pending again', async () => (await client.get(pending)).status === 'pending', 20_000)
   await until('the one without retries is dead', async () => (await client.get(dead)).status === 'failed', 20_000)
+  const late = await lag.end()
   const lostAt = (await client.history(pending)).find(({ move }) => move === 'lose-lease')!.at
   report(`kill: with no slot free, pending again after ${lostAt - killedAt} ms`)
   // One look more than with a free slot: a worker looks every two seconds when nothing wakes it.
-  expect(lostAt - killedAt).toBeLessThanOrEqual(LEASE + 2_000 + 1_000)
+  expect(lostAt - killedAt).toBeLessThanOrEqual(LEASE + 2_000 + 1_000 + late)
   busy.resolve()
   await client.close()
 })

@@ -8,7 +8,7 @@ import { chance, report, seededChance } from './seed.ts'
 
 cleanUp()
 
-const EVERY = 50
+const EVERY = 25
 
 interface Campaign {
   readonly slots: number

@@ -11,7 +11,7 @@ onPostgres('workers killed in the middle of a task', (url) => {
   test('100 times lose nothing, and all tasks complete', { timeout: 300_000 }, async () => {
     const { seed } = seededChance('kill, postgres')
     const address = await freshDatabase(url)
-    const { submitted, killed, records, wrong, recoveries } = await campaign({
+    const { submitted, killed, records, wrong, recoveries, late } = await campaign({
       address,
       kills: 100,
       processes: 7,
@@ -22,12 +22,14 @@ onPostgres('workers killed in the middle of a task', (url) => {
     report(
       `kill, postgres: ${killed.length} kills, ${recoveries.length} runs cut short, ${submitted.length} tasks, ${wrong.length} violations`,
     )
-    report(`kill, postgres: pending again, lease ${LEASE} ms: p50 ${p50} ms, p99 ${p99} ms, max ${max} ms`)
+    report(
+      `kill, postgres: pending again, lease ${LEASE} ms: p50 ${p50} ms, p99 ${p99} ms, max ${max} ms; the machine's share is at most ${late} ms`,
+    )
     expect(wrong.slice(0, 5)).toEqual([])
     expect(killed.length).toBeGreaterThanOrEqual(100)
     expect(records.filter((record) => record?.status !== 'completed')).toEqual([])
     expect(recoveries.filter((took) => Number.isNaN(took))).toEqual([])
-    expect(max).toBeLessThanOrEqual(LEASE + 2_000)
+    expect(max).toBeLessThanOrEqual(LEASE + 2_000 + late)
   })
 
   test('by a reclaimer that does not wait for the end of a lease is noticed', async () => {

@@ -23,11 +23,11 @@ export interface Bench {
   sql(...statements: string[]): Promise<Record<string, unknown>[]>
 }
 
-/** A schema that is gone when the test is over, and the clients that were opened on it. */
-export const begin = (url: string): Bench => {
+/** A schema that is gone when the test is over, and the clients that were opened on it. Tests that run side by side say which they are. */
+export const begin = (url: string, own: Pick<TestContext, 'onTestFinished'> = { onTestFinished }): Bench => {
   const schema = freshSchema()
   const clients: Client[] = []
-  onTestFinished(async () => {
+  own.onTestFinished(async () => {
     for (const client of clients) await client.close().catch(() => {})
     await runSql(url, `drop schema if exists ${schema} cascade`)
   })

@@ -1,6 +1,6 @@
 /** Takes two tasks in one batch. The handler of the first never yields; it is said when each begins. */
 import type { Plant } from '../planted.ts'
-import { open, planOf, say } from './child.ts'
+import { open, planOf, say, standStill } from './child.ts'
 
 export interface BatchBlockerPlan {
   readonly file: string
@@ -14,8 +14,7 @@ const client = await open(file, plant)
 const worker = client.worker({ concurrency: 2, leaseTtl }).handle('work', (input, ctx) => {
   say('began', { id: ctx.task.id, fence: ctx.fence, isAborted: ctx.signal.aborted, at: Date.now() })
   if (input !== 'first') return
-  const end = performance.now() + blocks
-  while (performance.now() < end);
+  standStill(blocks)
   say('unblocked')
 })
 say('ready')

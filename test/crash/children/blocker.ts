@@ -1,6 +1,6 @@
 /** Its handler never yields: the event loop stands still for several lease lengths. */
 import type { Plant } from '../planted.ts'
-import { open, planOf, say } from './child.ts'
+import { open, planOf, say, standStill } from './child.ts'
 
 export interface BlockerPlan {
   readonly file: string
@@ -16,8 +16,7 @@ const hooks = {
 }
 const worker = client.worker({ concurrency: 1, leaseTtl, hooks }).handle('work', (_, ctx) => {
   say('started')
-  const end = performance.now() + blocks
-  while (performance.now() < end);
+  standStill(blocks)
   return { fence: ctx.fence, pid: process.pid }
 })
 say('ready')

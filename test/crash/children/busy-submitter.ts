@@ -2,7 +2,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { Tasks } from '../../../src/store/kv/records/tasks.ts'
 import { type Plant, withMethods } from '../planted.ts'
-import { open, planOf, say } from './child.ts'
+import { open, planOf, say, standStill } from './child.ts'
 
 export interface BusySubmitterPlan {
   readonly file: string
@@ -13,10 +13,7 @@ export interface BusySubmitterPlan {
 }
 
 const { file, leaseTtl, tasks, computes, plant = 'none' } = planOf<BusySubmitterPlan>()
-const compute = (): void => {
-  const end = performance.now() + computes
-  while (performance.now() < end);
-}
+const compute = (): void => standStill(computes)
 const leasesOneByOne = /^(s3|nats):/.test(file)
 let claimed = (): void => {}
 const client = await open(file, plant, (store) =>

@@ -12,6 +12,11 @@ export const planOf = <Plan>(): Plan => JSON.parse(process.argv[2]!) as Plan
 export const say = (what: string, facts: Record<string, unknown> = {}): void =>
   void process.stdout.write(`${JSON.stringify({ say: what, ...facts })}\n`)
 
+/** The event loop stands still, as while a handler computes; without the heat, so that tests beside it have the processor. */
+export const standStill = (ms: number): void => {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+}
+
 export const open = async (
   file: string,
   plant: Plant = 'none',

@@ -35,7 +35,7 @@ export class RunLog {
     const died = `task ${task.id} is dead after ${task.attempts === 1 ? '1 run' : `${task.attempts} runs`}, ${lasted} after it was submitted`
     if (this.#hasSaidWhere || !task.maxRetries || task.retryCount < task.maxRetries) return died
     this.#hasSaidWhere = true
-    return `${died}. It had ${task.maxRetries} retries; for more, or longer waits, set maxRetries and retryPolicy ('patient', 'stubborn') on submit, in defineTask or in connect(url, { defaults })`
+    return `${died}. It had ${task.maxRetries === 1 ? '1 retry' : `${task.maxRetries} retries`}; for more, or longer waits, set maxRetries and retryPolicy ('patient', 'stubborn') on submit, in defineTask or in connect(url, { defaults })`
   }
 }
 

@@ -94,6 +94,35 @@ describe('an option that nobody knows', () => {
     for (const [make, message] of cases) expect(make).toThrow(message)
   })
 
+  it('in a query is refused, too: without it the query would mean every task', async () => {
+    const { client } = await begin()
+    const { id } = await client.submit('work', 1, { maxRetries: 0 })
+    const { id: dead } = await client.submit('work', 1, { maxRetries: 0, priority: 1 })
+    await (await client.claim(dead, { workerId: 'me' })).fail(new Error('no'))
+    const typed = { typ: 'mail' } as never
+    const refusesIt = refuses('INVALID_OPTION', /^typ is not an option of (a query|list): did you mean type\?/)
+    await refusesIt(client.list(typed))
+    await refusesIt(client.count(typed))
+    await refusesIt(client.cancelMany(typed))
+    await refusesIt(client.deadLetters.list(typed))
+    await refusesIt(client.deadLetters.groups(typed))
+    await refusesIt(client.deadLetters.replay(typed))
+    await refusesIt(client.deadLetters.purge(typed))
+    // A variable that was never set.
+    const unset = { type: undefined } as never
+    const refusesUnset = refuses(
+      'INVALID_OPTION',
+      /^type is undefined: give a value, or leave it out to mean all tasks/,
+    )
+    await refusesUnset(client.cancelMany(unset))
+    await refusesUnset(client.deadLetters.replay(unset))
+    await refusesUnset(client.deadLetters.purge(unset))
+    await refuses('INVALID_OPTION', /^group is undefined/)(client.deadLetters.purge({ group: undefined } as never))
+    expect((await client.list(unset)).tasks).toHaveLength(2)
+    expect((await client.get(id)).status).toBe('pending')
+    expect((await client.get(dead)).status).toBe('failed')
+  })
+
   it('far from all that are known has no advice', () => {
     expect(nearest('colour', ['queue', 'priority'])).toBeNull()
     expect(nearest('Queue', ['queue', 'priority'])).toBe('queue')
@@ -113,7 +142,7 @@ describe('defineTask', () => {
     const { client } = await begin()
     const mail = defineTask('mail', { queue: 'mail' })
     expect(() => client.worker().handle(mail, () => {})).toThrow(
-      /'mail' goes to queue 'mail', which this worker does not serve: add it to queues/,
+      /'mail' goes to queue 'mail', which this worker does not serve: add it, worker\(\{ queues: \['default', 'mail'\] \}\)/,
     )
     client.worker({ queues: ['default', 'mail'] }).handle(mail, () => {})
   })

@@ -7,7 +7,7 @@ import { checkInteger, type InstantInput, parseInstant } from '../../core/submis
 import type { Instant, TaskRecord } from '../../core/task.ts'
 import { Task } from '../../core/task-view.ts'
 import { newOp, type Session } from '../session.ts'
-import { type ListOptions, listTasks, type TaskPage } from '../tasks/inspect.ts'
+import { type ListOptions, listTasks, mustSayWhich, type TaskPage } from '../tasks/inspect.ts'
 import type { EachResult } from '../tasks/move-each.ts'
 import type { Waiting } from '../tasks/waiting.ts'
 import { BATCH, Bulk, type BulkOptions, type BulkReport } from './bulk.ts'
@@ -138,6 +138,7 @@ export class DeadLetters {
   }
 
   #select(which: Which, cap?: number): Selection {
+    if (typeof which === 'object' && which !== null) mustSayWhich(which)
     return new Selection(this.#session, which, cap)
   }
 

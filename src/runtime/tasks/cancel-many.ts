@@ -7,7 +7,7 @@ import { checkId } from '../../core/submission.ts'
 import type { TaskRecord } from '../../core/task.ts'
 import { withPatience } from '../patience.ts'
 import { actorOf, newOp, notFound, type Session } from '../session.ts'
-import { type TaskQuery, toQuery } from './inspect.ts'
+import { mustSayWhich, type TaskQuery, toQuery } from './inspect.ts'
 import { type EachResult, moveEach } from './move-each.ts'
 
 export interface CancelManyOptions {
@@ -72,6 +72,7 @@ const checkedId = (id: string): string | { readonly id: string; readonly error: 
 
 /** Newest first, so that tasks submitted meanwhile are not included. Records have no history. */
 async function* byQuery(session: Session, query: TaskQuery): AsyncGenerator<readonly Chosen[], void, undefined> {
+  mustSayWhich(query)
   const wanted = toQuery({ status: ['pending', 'running'], ...query })
   let after: string | undefined
   for (;;) {

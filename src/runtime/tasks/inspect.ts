@@ -1,5 +1,6 @@
 /** Lists, counts and statistics of tasks. */
 import { HoldfastError } from '../../core/errors.ts'
+import { checkOptionNames } from '../../core/option-names.ts'
 import { isLastPage } from '../../core/page-weight.ts'
 import { checkId, checkInteger, checkName, type InstantInput, parseInstant } from '../../core/submission.ts'
 import type { Instant } from '../../core/task.ts'
@@ -60,7 +61,22 @@ export interface QueueStats extends QueueCounts {
 const NOT_ARCHIVED = ['pending', 'running', 'completed', 'failed', 'cancelled', 'expired'] as const
 const DEFAULT_CAP = 100_000
 
-export const toQuery = (query: TaskQuery): Query => {
+const QUERY: readonly (keyof TaskQuery)[] = [
+  'status',
+  'queue',
+  'type',
+  'tag',
+  'workerId',
+  'createdAfter',
+  'createdBefore',
+  'completedBefore',
+]
+const QUERY_NAMES: ReadonlySet<string> = new Set(QUERY)
+const LIST_NAMES: ReadonlySet<string> = new Set<keyof ListOptions>([...QUERY, 'order', 'limit', 'cursor', 'maxScanned'])
+
+/** A misspelt name would otherwise select every task, also those to cancel or to remove. */
+export const toQuery = (query: TaskQuery, of = 'a query', known = QUERY_NAMES): Query => {
+  checkOptionNames(query, known, of)
   const names =
     query.status === undefined ? NOT_ARCHIVED : typeof query.status === 'string' ? [query.status] : query.status
   if (names.length === 0)
@@ -83,13 +99,26 @@ export const toQuery = (query: TaskQuery): Query => {
   }
 }
 
+/** Of what is cancelled, replayed or removed: a variable that was never set must not mean all tasks. `{}` does. */
+export const mustSayWhich = (query: object): void => {
+  for (const [field, value] of Object.entries(query))
+    if (value === undefined)
+      throw new HoldfastError(
+        'INVALID_OPTION',
+        `${field} is undefined: give a value, or leave it out to mean all tasks`,
+        {
+          field,
+        },
+      )
+}
+
 export const listTasks = async ({ store }: Session, options: ListOptions): Promise<TaskPage> => {
   const { order = 'newest', cursor, maxScanned } = options
   if (order !== 'newest' && order !== 'oldest')
     throw new HoldfastError('INVALID_OPTION', "order must be 'newest' or 'oldest'", { field: 'order' })
   const limit = checkInteger(options.limit ?? 100, 'limit', 1, 1_000)
   // One more than asked for tells whether there is a next page.
-  const { tasks: records, stoppedAt } = await store.list(toQuery(options), {
+  const { tasks: records, stoppedAt } = await store.list(toQuery(options, 'list', LIST_NAMES), {
     order,
     limit: limit + 1,
     now: null,

@@ -123,7 +123,7 @@ export const mustServe = (queues: readonly string[], { type, options: { queue } 
   if (queue === undefined || queues.includes(queue)) return
   throw new HoldfastError(
     'INVALID_OPTION',
-    `'${type}' goes to queue '${queue}', which this worker does not serve: add it to queues (holdfast worker --queue ${[...queues, queue].join(' --queue ')})`,
+    `'${type}' goes to queue '${queue}', which this worker does not serve: add it, worker({ queues: [${[...queues, queue].map((name) => `'${name}'`).join(', ')}] })`,
     { field: 'queues' },
   )
 }

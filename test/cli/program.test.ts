@@ -19,6 +19,7 @@ describe('help', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(new RegExp(`\\nExamples?:\\n {2}.*holdfast ${verb}`))
     expect(stdout).toContain('--json')
+    expect(stdout).not.toMatch(/[?!.]\.(\s|$)/)
   })
 
   it('is printed without arguments, and names every verb', async () => {

@@ -1,8 +1,10 @@
 /** The words of the command line, without running it: history lines, reasons, instants, JSON. */
 import { describe, expect, it } from 'vitest'
+import { errorFacts } from '../../src/cli/output/errors.ts'
 import { happened, historyLine, historyLines } from '../../src/cli/output/history-line.ts'
 import { delay, instant, printable, relative, table } from '../../src/cli/output/render.ts'
 import { parseJson } from '../../src/cli/program/input.ts'
+import { CODES, type Code, HoldfastError } from '../../src/core/errors.ts'
 import { connect, type HistoryEntry, MOVES } from '../../src/index.ts'
 
 const NOON = Date.parse('2026-01-28T14:30:00Z')
@@ -172,5 +174,15 @@ describe('JSON as people type it', () => {
     expect(() => parseJson(text)).toThrow(
       expect.objectContaining({ code: 'INVALID_OPTION', details: { field: '--input', position } }),
     )
+  })
+})
+
+describe('advice at a shell', () => {
+  const OF_THE_LIBRARY = /deadLetters\.|client\.|\w+: true|connect\(|worker\(|on connect|with create/
+
+  it('names no call of the library', () => {
+    expect(CODES.GROUP_NOT_FOUND.fix).toMatch(OF_THE_LIBRARY)
+    const advice = (Object.keys(CODES) as Code[]).map((code) => [code, errorFacts(new HoldfastError(code, 'x')).fix])
+    expect(advice.filter(([, fix]) => OF_THE_LIBRARY.test(fix!))).toEqual([])
   })
 })

@@ -26,6 +26,9 @@ const FIXES: Readonly<Partial<Record<Code, string>>> = {
   STORE_NOT_FOUND:
     'Check --url or HOLDFAST_URL. `holdfast init` creates a store; submit, worker, schedule create and demo create a SQLite file.',
   NO_HANDLER: 'Export handlers from the module: see `holdfast worker --help`.',
+  GROUP_NOT_FOUND: 'List the groups with `holdfast dead --groups`; its tasks may already have been replayed or purged.',
+  PAYLOAD_TOO_LARGE: 'Store the large value elsewhere and submit a reference.',
+  WORKERS_LIVE: 'Stop them (a killed worker stays registered for 30 s), or move with --live while they run.',
   TASK_NOT_FOUND: 'Check the id and the store (--url or HOLDFAST_URL); delete, prune or retention may have removed it.',
 }
 

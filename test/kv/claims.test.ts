@@ -1,10 +1,11 @@
 /** Claims where other processes have taken most of the tasks. */
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { complete } from '../../src/core/machine.ts'
 import { KvStore } from '../../src/store/kv/store.ts'
-import { want } from '../../src/testing/conformance/build.ts'
+import { claimOne, ids, idsOf, insert, NOW, task, want } from '../../src/testing/conformance/build.ts'
+import { openKvInMemory } from './open.ts'
 import { CountingKeyValue } from './places/counting-key-value.ts'
-import { MemoryKeyValue } from './places/memory-key-value.ts'
+import { KeyValueMap, MemoryKeyValue } from './places/memory-key-value.ts'
 import { begin } from './setup.ts'
 
 const TASKS = 1_000
@@ -49,4 +50,32 @@ test('what a claim has leased is delivered though one of its requests hangs', as
   await expect.poll(async () => (await client.get(tasks[2]!.id))?.history.map(({ move }) => move)).toContain('release')
   expect(await client.get(tasks[2]!.id)).toMatchObject({ status: 'pending', retryCount: 0 })
   await store.close()
+})
+
+test('a claim reports what is overdue although its leases are written first', async () => {
+  const map = new KeyValueMap()
+  class SlowToRead extends MemoryKeyValue {
+    slow: string | null = null
+    override async get(key: string) {
+      if (this.slow !== null && key.includes(this.slow)) await new Promise((done) => setTimeout(done, 50))
+      return super.get(key)
+    }
+  }
+  const kv = new SlowToRead(map)
+  const one = openKvInMemory(kv)
+  const other = openKvInMemory(new MemoryKeyValue(map))
+  onTestFinished(async () => {
+    await one.close()
+    await other.close()
+  })
+  await insert(one, task(1), task(2))
+  const renewed = await claimOne(one, { limit: 1, leaseTtl: 100 })
+  const lapsed = await claimOne(one, { limit: 1, leaseTtl: 150, op: 'second' })
+  // `one` does not know: it reads this task first, and only then the other.
+  await other.renew([{ id: renewed.id, token: renewed.lease!.token, leaseTtl: 60_000 }], NOW)
+  await insert(one, task(3))
+  kv.slow = renewed.id
+  const { leased, due } = await one.claim(want({ now: NOW + 200, limit: 1, dueLimit: 1 }))
+  expect(idsOf(leased)).toEqual(ids(3))
+  expect(idsOf(due)).toEqual([lapsed.id])
 })

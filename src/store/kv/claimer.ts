@@ -89,9 +89,14 @@ export class Claimer {
     const found: Found = { begun, attempts, leased: [], due: [], tokens: 0, unclear: null }
     const reported = this.#findDue(survey, request, now, found)
     reported.catch(() => {})
-    await this.#lease(survey, request, now, found)
-    // Leased tasks do not wait long for this. A later claim reports the rest.
-    await attempts.until(reported)
+    try {
+      await this.#lease(survey, request, now, found)
+      attempts.isOver = true
+      // Leased tasks do not wait long for this. A later claim reports the rest.
+      await attempts.until(reported)
+    } finally {
+      attempts.close()
+    }
     if (found.unclear !== null && found.leased.length === 0) throw found.unclear
     const leased = found.leased.toSorted(claimOrder)
     return { leased, due: [...found.due], next: attempts.isIncomplete ? now : this.#next(request.queue, survey) }
@@ -190,7 +195,7 @@ export class Claimer {
   async #findDue(survey: Survey, request: ClaimRequest, now: Instant, found: Found): Promise<void> {
     // Not every hint here is due: a lease may have been renewed, or the task claimed again.
     for (let at = 0; at < survey.overdue.length && found.due.length < request.dueLimit; ) {
-      if (found.attempts.isOver && found.leased.length > 0) return
+      if (found.attempts.isLate) return
       const some = survey.overdue.slice(at, at + request.dueLimit - found.due.length)
       at += some.length
       await this.#readForDue(some, request, now, found)

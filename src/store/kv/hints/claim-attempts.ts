@@ -32,7 +32,7 @@ export class ClaimAttempts {
   #firstAt: number | null = null
   readonly #over = Promise.withResolvers<void>()
   #timer: NodeJS.Timeout | null = null
-  /** The claim has returned: a lease that comes now must be released. */
+  /** No more is leased for this claim: a lease that comes now must be released. */
   isOver = false
 
   /** `isContested`: try the first hint of a block before the others. */
@@ -106,14 +106,19 @@ export class ClaimAttempts {
     this.#timer ??= setTimeout(() => this.#over.resolve(), GRACE)
   }
 
+  /** Leased tasks have waited for GRACE. */
+  get isLate(): boolean {
+    return this.#firstAt !== null && performance.now() - this.#firstAt > GRACE
+  }
+
   /** Waits for the work, but not longer than GRACE after the first lease. */
   async until(work: Promise<unknown>): Promise<void> {
     work.catch(() => {})
-    try {
-      await Promise.race([work, this.#over.promise])
-    } finally {
-      this.isOver = true
-      if (this.#timer !== null) clearTimeout(this.#timer)
-    }
+    await Promise.race([work, this.#over.promise])
+  }
+
+  close(): void {
+    this.isOver = true
+    if (this.#timer !== null) clearTimeout(this.#timer)
   }
 }

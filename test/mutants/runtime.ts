@@ -271,7 +271,7 @@ export const RUNTIME: readonly Mutant[] = [
   },
   {
     file: 'runtime/contact.ts',
-    find: '      if (this.#lastAt - begun > this.#patience) this.broken()\n',
+    find: '    else this.#passed(this.#lastAt - begun, LONG_CALL)\n',
     replace: '',
     breaks: 'a store that answers late is no reason to wait before a lease is taken',
     tests: ['runtime/worker/contact.test.ts'],

@@ -11,8 +11,8 @@ import type { Clock } from './clock.ts'
 const LONG_CALL = 1 / 3
 /** After a silence longer than this share of a lease it is unknown what happened meanwhile: this process may have been stopped, like the holder. */
 const LONG_SILENCE = 1
-/** What is no break for a lease of this length is none at all. */
-const SHORTEST_LEASE = 100
+/** What is no break for a lease of this length is none at all: an idle worker looks ten times a second, and must be able to take the shortest leases. */
+const SHORTEST_LEASE = 500
 
 /** A store takes no lease when the write has waited for a lock this long. */
 const HELD_UP = 1_000

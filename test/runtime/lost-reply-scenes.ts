@@ -312,10 +312,11 @@ export const scenes: readonly Scene[] = [
       await expect.poll(async () => (await healthy.now()) >= (await healthy.get(id)).lease!.expiresAt).toBe(true)
       lose('commit', moving('lose-lease'))
       let runs = 0
-      await client
-        .worker()
-        .handle('work', () => void runs++)
-        .drain()
+      // Not drained: a lease is taken only after contact for its length, and until then there is nothing to run.
+      const worker = client.worker().handle('work', () => void runs++)
+      worker.start()
+      await expect.poll(async () => (await healthy.get(id)).status, { timeout: 20_000 }).toBe('completed')
+      await worker.stop()
       const task = await healthy.get(id)
       expect([runs, task.status, task.retryCount, task.attempts]).toEqual([1, 'completed', 1, 2])
     },

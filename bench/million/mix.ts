@@ -100,6 +100,7 @@ const taskOf = (n: number, total: number, now: number): TaskRecord => {
     outputError: null,
     status,
     priority: n % 20 === 0 ? 10 : 0,
+    group: null,
     availableAt: kind === 'scheduled' || kind === 'retrying' ? now + 3_600_000 + (hash(n) % DAY) : createdAt,
     expiresAt: kind === 'expired' ? endedAt - 1 : null,
     expiredAt: kind === 'expired' ? endedAt : null,

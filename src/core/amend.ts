@@ -5,7 +5,7 @@ import { isExpiredAt } from './guards.ts'
 import { type Actor, move } from './moves.ts'
 import { checkOptionNames } from './option-names.ts'
 import type { Payload } from './payload.ts'
-import { checkInteger, checkTags, type InstantInput, parseInstant } from './submission.ts'
+import { checkGroup, checkInteger, checkTags, type InstantInput, parseInstant } from './submission.ts'
 import type { Change, ChangeSet, Instant, TaskRecord } from './task.ts'
 import { hasDeparted, MOVED_TAG } from './transfer.ts'
 
@@ -21,6 +21,8 @@ export interface AmendOptions<Input = unknown> {
   readonly expiresAt?: InstantInput | null
   /** In place of the input that it was submitted with. */
   readonly input?: Input
+  /** null: it has no group. */
+  readonly group?: string | null
   /** In place of all its tags; null: none. */
   readonly tags?: Readonly<Record<string, string>> | null
 }
@@ -32,15 +34,16 @@ const KNOWN: ReadonlySet<string> = new Set<keyof AmendOptions>([
   'ttl',
   'expiresAt',
   'input',
+  'group',
   'tags',
 ])
 
-const FIELDS = ['priority', 'availableAt', 'expiresAt', 'input', 'tags'] as const
+const FIELDS = ['priority', 'availableAt', 'expiresAt', 'input', 'group', 'tags'] as const
 
 /** The fields to set, relative to `now`. `input` is the payload of `options.input`, which the runtime has encoded. */
 export const amendment = (options: AmendOptions, input: Payload | null, now: Instant): ChangeSet => {
   checkOptionNames(options, KNOWN, 'amend')
-  const { priority, at, delay, ttl, expiresAt, tags } = options
+  const { priority, at, delay, ttl, expiresAt, group, tags } = options
   exclude(at !== undefined && delay !== undefined, 'at', 'delay')
   exclude(ttl !== undefined && expiresAt !== undefined, 'ttl', 'expiresAt')
   return {
@@ -52,6 +55,7 @@ export const amendment = (options: AmendOptions, input: Payload | null, now: Ins
       ? null
       : { expiresAt: expiresAt === null ? null : parseInstant(expiresAt, 'expiresAt') }),
     ...(input === null ? null : { input: input.text, encoding: input.encoding }),
+    ...(group === undefined ? null : { group: group === null ? null : checkGroup(group) }),
     ...(tags === undefined ? null : { tags: tags === null ? null : checkTags(tags) }),
   }
 }

@@ -86,6 +86,10 @@ export const CODES = {
     text: 'This is not a complete Holdfast export.',
     fix: 'Export again, or correct the line that the message names; nothing was written.',
   },
+  LIMIT_REACHED: {
+    text: 'A limit of the queue leaves no room for this task now.',
+    fix: 'Wait until a task of the queue or group has ended, or raise the limit with `queue(name).limit()` (`holdfast limit`).',
+  },
   QUEUE_PAUSED: { text: 'The queue is paused.', fix: 'Resume it, or wait.' },
   NO_HANDLER: { text: 'No handler is registered for this type.', fix: 'Call worker.handle(type, handler) before run.' },
   HANDLER_STUCK: {

@@ -41,7 +41,7 @@ export const MOVES = {
   },
   amend: {
     ways: { pending: ['pending'] },
-    what: 'Changes what waits: priority, availableAt, expiresAt, input or tags. No counter moves.',
+    what: 'Changes what waits: priority, availableAt, expiresAt, input, group or tags. No counter moves.',
   },
   cancel: { ways: { pending: ['cancelled'] }, what: 'Cancelled before it was claimed.' },
   'request-cancel': {

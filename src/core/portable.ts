@@ -202,6 +202,7 @@ const TASK_CHECKS: readonly (readonly [keyof TaskRecord, Check])[] = [
   ['type', text],
   ['status', (value) => STATUSES.includes(value as never)],
   ['priority', whole],
+  ['group', maybe(text)],
   ['availableAt', isInstant],
   ['expiresAt', maybe(isInstant)],
   ['expiredAt', maybe(isInstant)],

@@ -12,11 +12,11 @@ export const replacementOf = (
   facts: Omit<SubmitFacts, 'reserved'>,
   expiresAt: Instant | null,
 ): Submission => {
-  const { type, input, encoding, queue, priority, maxRetries, maxReschedules, retryPolicy, timeout, tags } = dead
+  const { type, input, encoding, queue, priority, group, maxRetries, maxReschedules, retryPolicy, timeout, tags } = dead
   const reserved = { key: replacementKey(dead), replayOf: dead.id }
   const { task, key } = newSubmission(type, { text: input, encoding }, expiresAt === null ? {} : { expiresAt }, {
     ...facts,
     reserved,
   })
-  return { task: { ...task, queue, priority, maxRetries, maxReschedules, retryPolicy, timeout, tags }, key }
+  return { task: { ...task, queue, priority, group, maxRetries, maxReschedules, retryPolicy, timeout, tags }, key }
 }

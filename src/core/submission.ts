@@ -21,6 +21,8 @@ export type InstantInput = Date | string | number
 export interface SubmitOptions {
   readonly queue?: string
   readonly priority?: number
+  /** Whose work it is: a tenant, an account, a resource. The limits of a queue may bind each group. */
+  readonly group?: string
   /** Not claimable before this instant. Or: */
   readonly at?: InstantInput
   /** Not claimable before this time has passed. */
@@ -55,6 +57,7 @@ export const DEFAULTS = { queue: 'default', priority: 0, maxRetries: 3, timeout:
 const KNOWN: ReadonlySet<string> = new Set<keyof SubmitOptions | 'tx'>([
   'queue',
   'priority',
+  'group',
   'at',
   'delay',
   'ttl',
@@ -127,6 +130,7 @@ export const newSubmission = (type: string, input: Payload, options: SubmitOptio
     status: 'pending',
     priority:
       options.priority === undefined ? DEFAULTS.priority : checkInteger(options.priority, 'priority', -1000, 1000),
+    group: options.group === undefined ? null : checkGroup(options.group),
     availableAt,
     expiresAt,
     expiredAt: null,
@@ -284,6 +288,15 @@ const checkKey = (key: string): string => {
       "must not begin with 'replay:' or 'schedule:', which Holdfast uses itself",
     )
   return key
+}
+
+export const checkGroup = (group: string): string => {
+  if (isPlainText(group, 128) && group !== '') return group
+  throw refused(
+    'INVALID_OPTION',
+    'group',
+    `${quoted(group)} must be well-formed text of 1 to 128 characters without NUL`,
+  )
 }
 
 const MAX_TAGS = 20

@@ -31,6 +31,7 @@ export class Task<Input = unknown, Output = unknown> {
   readonly type: string
   readonly status: TaskStatus
   readonly priority: number
+  readonly group: string | null
   readonly encoding: Encoding
   readonly availableAt: Instant
   readonly expiresAt: Instant | null
@@ -78,6 +79,7 @@ export class Task<Input = unknown, Output = unknown> {
     this.type = record.type
     this.status = record.status
     this.priority = record.priority
+    this.group = record.group
     this.encoding = record.encoding
     this.availableAt = record.availableAt
     this.expiresAt = record.expiresAt

@@ -100,6 +100,8 @@ export interface TaskRecord {
   readonly outputError: string | null
   readonly status: TaskStatus
   readonly priority: number
+  /** Whose work it is: a tenant, an account, a resource. Limits and fair shares go by it. */
+  readonly group: string | null
   readonly availableAt: Instant
   readonly expiresAt: Instant | null
   readonly expiredAt: Instant | null

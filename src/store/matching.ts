@@ -6,6 +6,7 @@ import type { Query } from './store.ts'
 export const matches = (task: TaskRecord, query: Query, now: Instant): boolean =>
   (query.queue === undefined || task.queue === query.queue) &&
   (query.type === undefined || task.type === query.type) &&
+  (query.group === undefined || task.group === query.group) &&
   (query.views === undefined || query.views.some((view) => matchesView(task, view, now))) &&
   (query.tag === undefined || task.tags?.[query.tag.name] === query.tag.value) &&
   (query.workerId === undefined || task.lease?.workerId === query.workerId) &&

@@ -1,5 +1,6 @@
 /** What a store must do, in prose and types. It keeps tasks; it never decides what happens to one. */
 import type { Fact } from '../core/diagnosis.ts'
+import type { ClaimLimits } from '../core/group-turns.ts'
 import type { LeaseRenewal } from '../core/guards.ts'
 import type { KeyRecord } from '../core/idempotency.ts'
 import type { Change, Instant, TaskRecord, TaskStatus } from '../core/task.ts'
@@ -19,6 +20,8 @@ export interface Insertion {
   readonly task: TaskRecord
   /** Present when the task has an idempotency key. */
   readonly key?: KeyRecord
+  /** The key may stand for this task already: then it stands for the new one from now on. */
+  readonly replaces?: string
 }
 
 /**
@@ -44,6 +47,10 @@ export interface ClaimRequest {
   readonly dueLimit: number
   /** null means the store's clock, read inside the claim. */
   readonly now: Instant | null
+  /** Only this task. */
+  readonly id?: string
+  /** The limits of the queue. They hold exactly, however many processes claim beside each other. Left out: it has none. */
+  readonly limits?: ClaimLimits
 }
 
 export interface ClaimResult {
@@ -62,6 +69,21 @@ export interface ClaimResult {
    * left to lease. A claim that leased something may return now, so that the next claim finds out.
    */
   readonly next: Instant | null
+  /** With `limits.turns`: groups with a ready task but no place, in the store's order. */
+  readonly full?: readonly string[]
+  /**
+   * With `limits`: a ready task was left because of `concurrency` or `perGroup`. It may become claimable whenever a task ends. Only meaningful
+   * when fewer were leased than wanted.
+   */
+  readonly isHeldBack?: boolean
+}
+
+export interface GroupsRequest {
+  readonly queue: string
+  readonly types: readonly string[] | null
+  readonly after: string | null
+  readonly limit: number
+  readonly now: Instant | null
 }
 
 /** `conflict`: the revision (or the lease's end) was not the one expected; nothing was written. */
@@ -86,6 +108,7 @@ export type Removed = 'removed' | 'conflict' | 'gone'
 export interface Query {
   readonly queue?: string
   readonly type?: string
+  readonly group?: string
   /** Tasks in any of these views. */
   readonly views?: readonly ViewFilter[]
   readonly tag?: { readonly name: string; readonly value: string }
@@ -282,6 +305,11 @@ export interface Store {
 
   // The following members are optional.
 
+  /**
+   * Groups of the queue that have a ready task of these types, beginning behind `after`, in the order in which they take turns. Left out: a
+   * queue of this store cannot have a rate per group.
+   */
+  waitingGroups?(request: GroupsRequest): Promise<readonly string[]>
   /** In the order of the names. If absent, `count` is called for every view of every queue. */
   countQueues?(names: readonly string[], cap: number, now: Instant | null): Promise<readonly QueueCounts[]>
   /** If absent, exports and transfers carry no keys without a task. */
@@ -304,4 +332,5 @@ export interface Store {
   keeper?(options: KeeperOptions): Keeper
 }
 
+export type { ClaimLimits, GroupRange, GroupTurns } from '../core/group-turns.ts'
 export type { Change, Instant, KeyRecord, TaskRecord, TaskStatus }

@@ -1,6 +1,7 @@
 /** Chooses the next random call of a model walk: any call of the contract, sometimes with outdated records. */
 import { amend } from '../core/amend.ts'
 import { HoldfastError } from '../core/errors.ts'
+import type { ClaimLimits } from '../core/group-turns.ts'
 import type { KeyRecord } from '../core/idempotency.ts'
 import * as machine from '../core/machine.ts'
 import { newSubmission } from '../core/submission.ts'
@@ -38,6 +39,7 @@ export interface Situation {
 const QUEUES = ['default', 'mail'] as const
 const TYPES = ['a', 'b', 'c'] as const
 const KEYS = ['k1', 'k2', 'k3', 'k4'] as const
+const GROUPS = ['a', 'b', 'c c', 'ä/é'] as const
 const WORKERS = ['worker-1', 'worker-2'] as const
 
 export const nextCommand = (situation: Situation): Command => {
@@ -58,12 +60,13 @@ export const nextCommand = (situation: Situation): Command => {
 const several = <T>(random: Random, most: number, make: (i: number) => T): T[] =>
   Array.from({ length: 1 + random.below(most) }, (_, i) => make(i))
 
-const inserting = ({ random, model, step, now }: Situation): Command => ({
+const inserting = (situation: Situation): Command => ({
   do: 'insert',
-  now,
-  insertions: several(random, 4, (i) => {
+  now: situation.now,
+  insertions: several(situation.random, 4, (i) => {
+    const { random, model, step } = situation
     const taken = random.chance(0.1) ? random.pick([...model.tasks.keys()]) : undefined
-    return insertion(random, taken ?? newId(random, step, i), `submit-${step}.${i}`, now)
+    return insertion(situation, taken ?? newId(random, step, i), `submit-${step}.${i}`)
   }),
 })
 
@@ -71,7 +74,7 @@ const inserting = ({ random, model, step, now }: Situation): Command => ({
 const newId = (random: Random, step: number, i: number): string =>
   `0190${random.below(0x10000).toString(16).padStart(4, '0')}-0000-7000-8000-${(step * 100 + i).toString(16).padStart(12, '0')}`
 
-const insertion = (random: Random, id: string, op: string, now: Instant): Insertion => {
+const insertion = ({ random, model, now }: Situation, id: string, op: string): Insertion => {
   const key = random.chance(0.3) ? random.pick(KEYS) : undefined
   const input = { text: JSON.stringify({ dice: random.below(1_000) }), encoding: 'json' as const }
   const { task: fresh } = newSubmission(
@@ -80,6 +83,7 @@ const insertion = (random: Random, id: string, op: string, now: Instant): Insert
     {
       queue: random.pick(QUEUES),
       priority: random.pick([-1, 0, 0, 1]),
+      ...(random.chance(0.5) ? { group: random.pick(GROUPS) } : null),
       delay: { milliseconds: random.pick([0, 0, 0, 30, 400]) },
       maxRetries: random.pick([0, 1, 3, null]),
       maxReschedules: random.pick([0, 1, null]),
@@ -90,6 +94,7 @@ const insertion = (random: Random, id: string, op: string, now: Instant): Insert
     { now, id, op, by: 'walk' },
   )
   if (key === undefined) return { task: fresh }
+  const held = model.keys.get(key)?.taskId
   const record: KeyRecord = {
     key,
     taskId: id,
@@ -97,7 +102,8 @@ const insertion = (random: Random, id: string, op: string, now: Instant): Insert
     expiresAt: now + random.below(2_000),
     exact: random.chance(0.5),
   }
-  return { task: fresh, key: record }
+  const replaces = held !== undefined && random.chance(0.3) ? { replaces: held } : null
+  return { task: fresh, key: record, ...replaces }
 }
 
 const claiming = ({ random, step, now }: Situation): Command => ({
@@ -111,7 +117,23 @@ const claiming = ({ random, step, now }: Situation): Command => ({
     leaseTtl: 50 + random.below(300),
     dueLimit: random.pick([0, 1, 3, 100]),
     now,
+    ...(random.chance(0.4) ? { limits: someLimits(random, now) } : null),
   },
+})
+
+const someLimits = (random: Random, now: Instant): ClaimLimits => ({
+  concurrency: random.pick([null, null, 1, 3]),
+  notAfter: random.pick([null, now, now, now - 1]),
+  turns: random.chance(0.3)
+    ? null
+    : {
+        perGroup: random.pick([null, 1, 1, 2]),
+        after: random.pick([null, '', ...GROUPS]),
+        mostEach: random.pick([1, 2, 10]),
+        without: random.pick([[], [], ['a']]),
+        only: random.pick([null, null, new Map([['b', 1]])]),
+        passed: [],
+      },
 })
 
 const committing = (situation: Situation): Command => {
@@ -170,6 +192,7 @@ const amended: (typeof DECISIONS)['pending'][number] = (task, actor, random) =>
     availableAt: actor.now + random.pick([-50, 0, 200]),
     expiresAt: random.pick([null, actor.now + 300]),
     ...(random.chance(0.5) ? { input: String(random.below(9)), encoding: 'json' } : { tags: { n: '1' } }),
+    ...(random.chance(0.3) ? { group: random.pick([null, ...GROUPS]) } : null),
   })
 
 const change = ({ random, seen, step, now, amends }: Situation, i: number): Change | null => {

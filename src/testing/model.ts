@@ -1,6 +1,7 @@
 /** The expected content of a store, computed by the core alone: records, keys, and the answers that follow from them. */
 import assert from 'node:assert/strict'
 import { claimOrder } from '../core/claim-order.ts'
+import { permitted, UNLIMITED } from '../core/group-turns.ts'
 import { type KeyRecord, keyIsLive } from '../core/idempotency.ts'
 import * as machine from '../core/machine.ts'
 import { applyChange, type Change, type Instant, type TaskRecord } from '../core/task.ts'
@@ -27,11 +28,14 @@ const withoutHistory = (record: TaskRecord): TaskRecord => ({ ...plain(record), 
 export class Model {
   readonly tasks = new Map<string, TaskRecord>()
   readonly keys = new Map<string, KeyRecord>()
+  /** Tokens of claims under limits. */
+  readonly #limited = new Set<string>()
 
-  insert({ task, key }: Insertion, now: Instant): Inserted {
+  insert({ task, key, replaces }: Insertion, now: Instant): Inserted {
     const held = key && this.keys.get(key.key)
     const holder = held === undefined ? null : (this.tasks.get(held.taskId) ?? null)
-    if (held && keyIsLive(held, holder !== null, now)) return { outcome: 'existing', key: held, task: holder }
+    if (held && held.taskId !== replaces && keyIsLive(held, holder !== null, now))
+      return { outcome: 'existing', key: held, task: holder }
     const taken = this.tasks.get(task.id)
     if (taken) return { outcome: 'clash', task: taken }
     this.tasks.set(task.id, task)
@@ -83,6 +87,7 @@ export class Model {
       (task) =>
         (query.queue ?? task.queue) === task.queue &&
         (query.type ?? task.type) === task.type &&
+        (query.group === undefined || task.group === query.group) &&
         (query.views?.some((view) => matchesView(task, view, now)) ?? true) &&
         (query.tag === undefined || task.tags?.[query.tag.name] === query.tag.value) &&
         (query.workerId === undefined || task.lease?.workerId === query.workerId) &&
@@ -94,20 +99,44 @@ export class Model {
   }
 
   /** Checks a claim against what could have been leased, and adopts the result. The store chooses the tokens. */
-  look(want: ClaimRequest, { leased, due, next }: ClaimResult, exactOrder: boolean): void {
+  look(want: ClaimRequest, { leased, due, next, isHeldBack = false }: ClaimResult, exactOrder: boolean): void {
     const now = want.now!
     const waiting = this.#waiting(want)
     const ready = waiting.filter((task) => task.availableAt <= now && !machine.isExpiredAt(task, now)).sort(claimOrder)
     const ids = leased.map(({ id }) => id)
+    const { limits = UNLIMITED } = want
+    const permits = permitted(ready, this.#running(want), limits, want.limit, now)
     if (exactOrder) {
-      const turn = ready.slice(0, want.limit).map(({ id }) => id)
+      const turn = permits.tasks.map(({ id }) => id)
       assert.deepEqual(ids, turn, 'leased in another order than that of turn')
+      if (want.limits !== undefined && ids.length < want.limit)
+        assert.equal(isHeldBack, permits.isHeldBack, 'what is held back was not told')
     }
     assert.ok(ids.length <= want.limit, 'more was leased than wanted')
     assert.equal(new Set(leased.map(({ lease }) => lease?.token)).size, leased.length, 'a token was given twice')
     for (const record of leased) this.#claimed(want, record, ready)
     this.#reported(want, due)
+    if (want.limits !== undefined) this.#withinLimits(want, leased)
     if (ready.length < want.limit) this.#looksAgain(want, waiting, next)
+  }
+
+  #running({ queue }: ClaimRequest): TaskRecord[] {
+    return [...this.tasks.values()].filter((task) => task.status === 'running' && task.queue === queue)
+  }
+
+  /** Of the tasks that were claimed under limits no more run than the limits allow: a store may not know of the others. */
+  #withinLimits(want: ClaimRequest, leased: readonly TaskRecord[]): void {
+    for (const { lease } of leased) this.#limited.add(lease!.token)
+    if (leased.length === 0) return
+    const running = this.#running(want).filter(({ lease }) => this.#limited.has(lease!.token))
+    const { concurrency, turns } = want.limits!
+    if (concurrency !== null) assert.ok(running.length <= concurrency, 'more tasks run than the queue may')
+    for (const { group } of leased) {
+      if (group === null || turns === null) continue
+      assert.ok(!turns.without.includes(group), `a task of group ${group} was leased`)
+      const ofGroup = running.filter((task) => task.group === group).length
+      if (turns.perGroup !== null) assert.ok(ofGroup <= turns.perGroup, `more tasks of group ${group} run than may`)
+    }
   }
 
   #waiting({ queue, types }: ClaimRequest): TaskRecord[] {

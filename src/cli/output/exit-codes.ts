@@ -64,6 +64,7 @@ export const EXIT_CODES = {
   CANNOT_UNARCHIVE: EXIT.refused,
   MAX_ATTEMPTS_REACHED: EXIT.refused,
   QUEUE_PAUSED: EXIT.refused,
+  LIMIT_REACHED: EXIT.refused,
   SCHEDULE_MOVED: EXIT.refused,
   WORKERS_LIVE: EXIT.refused,
   MOVE_UNDER_WAY: EXIT.refused,

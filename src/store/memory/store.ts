@@ -2,6 +2,7 @@
 
 import { claimOrder } from '../../core/claim-order.ts'
 import { HoldfastError } from '../../core/errors.ts'
+import { groupsInTurn, permitted, UNLIMITED } from '../../core/group-turns.ts'
 import { canCommit, isOverdue, isReady, renewed } from '../../core/guards.ts'
 import { type KeyRecord, keyIsLive } from '../../core/idempotency.ts'
 import { claim } from '../../core/machine.ts'
@@ -17,6 +18,7 @@ import type {
   Counted,
   CountLimits,
   Document,
+  GroupsRequest,
   Inserted,
   Insertion,
   Page,
@@ -93,9 +95,9 @@ class MemoryStore implements Store {
     return inserted
   }
 
-  #insertOne({ task, key }: Insertion, now: Instant): Inserted {
+  #insertOne({ task, key, replaces }: Insertion, now: Instant): Inserted {
     const held = key && this.#keys.get(key.key)
-    if (held) {
+    if (held && held.taskId !== replaces) {
       const holder = this.#tasks.get(held.taskId) ?? null
       if (keyIsLive(held, holder !== null, now)) return { outcome: 'existing', key: held, task: holder }
     }
@@ -111,24 +113,35 @@ class MemoryStore implements Store {
     const all = [...this.#tasks.values()]
     const waiting = all.filter(
       (task) =>
-        task.status === 'pending' && task.queue === request.queue && (request.types?.includes(task.type) ?? true),
+        task.status === 'pending' &&
+        task.queue === request.queue &&
+        (request.types?.includes(task.type) ?? true) &&
+        (request.id === undefined || task.id === request.id),
     )
     const due = all.filter((task) => isOverdue(task, now)).slice(0, request.dueLimit)
-    const leased = waiting
-      .filter((task) => isReady(task, now))
-      .sort(claimOrder)
-      .slice(0, request.limit)
-      .map((task, i) => {
-        const change = claim(task, {
-          token: `${request.op}.${i + 1}`,
-          workerId: request.workerId,
-          leaseTtl: request.leaseTtl,
-          now,
-        })
-        this.#tasks.set(task.id, applyChange(task, change))
-        return withoutHistory(this.#tasks.get(task.id)!)
+    const ready = waiting.filter((task) => isReady(task, now)).sort(claimOrder)
+    const running = all.filter((task) => task.status === 'running' && task.queue === request.queue)
+    const { tasks, full, isHeldBack } = permitted(ready, running, request.limits ?? UNLIMITED, request.limit, now)
+    const leased = tasks.map((task, i) => {
+      const change = claim(task, {
+        token: `${request.op}.${i + 1}`,
+        workerId: request.workerId,
+        leaseTtl: request.leaseTtl,
+        now,
       })
-    return { leased, due: due.map(withoutHistory), next: nextClaimAt(this.#tasks.values(), request, now) }
+      this.#tasks.set(task.id, applyChange(task, change))
+      return withoutHistory(this.#tasks.get(task.id)!)
+    })
+    const next = nextClaimAt(this.#tasks.values(), request, now)
+    return { leased, due: due.map(withoutHistory), next, full, isHeldBack }
+  }
+
+  async waitingGroups({ queue, types, after, limit, now }: GroupsRequest): Promise<readonly string[]> {
+    const at = now ?? this.#wall()
+    const ready = [...this.#tasks.values()].filter(
+      (task) => task.queue === queue && (types?.includes(task.type) ?? true) && isReady(task, at),
+    )
+    return groupsInTurn(ready, after).slice(0, limit)
   }
 
   async commit(changes: readonly Parameters<typeof applyChange>[1][]): Promise<Committed[]> {

@@ -14,7 +14,16 @@ export const CLAIMED_NUMBERS = [
   'reschedule_count',
   'replay_count',
 ] as const
-export const CLAIMED_TEXTS = ['id', 'input', 'type', 'idempotency_key', 'last_error', 'options', 'replayed_as'] as const
+export const CLAIMED_TEXTS = [
+  'id',
+  'input',
+  'type',
+  'idempotency_key',
+  'last_error',
+  'options',
+  'replayed_as',
+  'task_group',
+] as const
 
 /** The token or number, CLAIMED_NUMBERS, CLAIMED_TEXTS. */
 export type ClaimedRow = Cell[]
@@ -41,6 +50,7 @@ export const decodeClaimed = (row: ClaimedRow, { queue, workerId, op, leaseTtl, 
     outputError: null,
     status: 'running',
     priority: row[1] as number,
+    group: row[17] as string | null,
     availableAt: row[2] as number,
     expiresAt: row[3] as number | null,
     expiredAt: null,

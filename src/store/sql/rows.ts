@@ -120,7 +120,7 @@ const jsonOrNull = (value: object | null): string | null => (value === null ? nu
 
 /** The columns of a new task. All others have their default. */
 export const FRESH_COLUMNS =
-  'id, queue, type, priority, available_at, expires_at, created_at, updated_at, idempotency_key, options, input, history'
+  'id, queue, type, priority, available_at, expires_at, created_at, updated_at, idempotency_key, options, input, task_group, history'
 
 /** Checks every field, because a task from another store may have revision 1 and yet a past. */
 export const isFresh = (task: TaskRecord): boolean =>
@@ -154,6 +154,7 @@ export const encodeFresh = (task: TaskRecord): Row => [
   task.idempotencyKey,
   encodeOptions(task),
   task.input,
+  task.group,
   encodeHistory(task.history),
 ]
 
@@ -162,7 +163,7 @@ export const COLUMNS =
   'id, queue, type, priority, available_at, expires_at, created_at, updated_at, idempotency_key, options, input, ' +
   'status, revision, attempts, retry_count, reschedule_count, replay_count, ' +
   'lease_token, lease_worker, lease_claimed_at, lease_expires_at, cancel_requested_at, started_at, completed_at, expired_at, ' +
-  'archived_from, replayed_as, last_error, progress, output, output_encoding, lease_ttl'
+  'archived_from, replayed_as, last_error, progress, output, output_encoding, lease_ttl, task_group'
 export const COLUMNS_WITH_HISTORY = `${COLUMNS}, history`
 
 export const encodeWhole = (task: TaskRecord): Row => [
@@ -198,6 +199,7 @@ export const encodeWhole = (task: TaskRecord): Row => [
   task.output,
   task.outputEncoding,
   task.lease?.ttl ?? null,
+  task.group,
   encodeHistory(task.history),
 ]
 
@@ -240,7 +242,8 @@ export const decodeWhole = (row: Row): TaskRecord => ({
   progress: row[28] as string | null,
   output: row[29] as string | null,
   outputEncoding: row[30] as Encoding,
-  history: decodeHistory(row[32] ?? null),
+  group: row[32] as string | null,
+  history: decodeHistory(row[33] ?? null),
 })
 
 // ── changing ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -254,6 +257,7 @@ const COLUMN: Readonly<Partial<Record<Field, string>>> = {
   outputEncoding: 'output_encoding',
   status: 'status',
   priority: 'priority',
+  group: 'task_group',
   availableAt: 'available_at',
   expiresAt: 'expires_at',
   expiredAt: 'expired_at',

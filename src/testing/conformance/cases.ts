@@ -14,6 +14,7 @@ import { historyCases } from './history.ts'
 import { insertCases } from './insert.ts'
 import { keyCases } from './keys.ts'
 import { leaseCases } from './lease.ts'
+import { limitCases } from './limits.ts'
 import { moveCases } from './moves.ts'
 import { orderCases } from './order.ts'
 import { queryCases } from './query.ts'
@@ -30,6 +31,7 @@ export const conformanceCases: readonly Case[] = [
   ...commitCases,
   ...moveCases,
   ...leaseCases,
+  ...limitCases,
   ...removeCases,
   ...queryCases,
   ...countCases,

@@ -111,11 +111,12 @@ export const decodeTask = (key: string, text: string): LiveBody | TombstoneBody 
 
 /** Fills in fields that were added to the record after this task was written. */
 const withLaterFields = (task: TaskRecord): TaskRecord => {
-  const { lease, outputError } = task
-  if (outputError !== undefined && (lease === null || lease.ttl !== undefined)) return task
+  const { lease, outputError, group } = task
+  if (outputError !== undefined && group !== undefined && (lease === null || lease.ttl !== undefined)) return task
   return {
     ...task,
     outputError: outputError ?? null,
+    group: group ?? null,
     lease: lease && { ...lease, ttl: lease.ttl ?? lease.expiresAt - lease.claimedAt },
   }
 }

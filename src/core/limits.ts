@@ -1,0 +1,99 @@
+/** The limits of a queue: what a caller may ask for, checked, and the document that keeps them. */
+import { HoldfastError } from './errors.ts'
+import { checkOptionNames } from './option-names.ts'
+import { parseRate, type Rate } from './rate.ts'
+import { checkInteger } from './submission.ts'
+
+export interface LimitOptions {
+  /** Running tasks of the queue at the most, over all workers. */
+  readonly concurrency?: number
+  /** Running tasks of one group at the most, over all workers. Groups then take turns. */
+  readonly perGroup?: number
+  /** Groups take turns within a priority. Default: only with `perGroup` or `ratePerGroup`. */
+  readonly fair?: boolean
+  /** Starts of the queue in any such time, over all workers: `'60/1m'`. */
+  readonly rate?: string
+  /** Starts of one group in any such time. */
+  readonly ratePerGroup?: string
+  /** How many starts of a rate may come at once. Default 1. */
+  readonly burst?: number
+}
+
+/** The value of a limit's document. */
+export interface QueueLimits extends LimitOptions {
+  readonly at: string
+  readonly by: string
+}
+
+const KNOWN: ReadonlySet<string> = new Set<keyof LimitOptions>([
+  'concurrency',
+  'perGroup',
+  'fair',
+  'rate',
+  'ratePerGroup',
+  'burst',
+])
+
+const MOST = 1_000_000
+
+export const checkLimits = (options: LimitOptions): LimitOptions => {
+  checkOptionNames(options, KNOWN, 'limit')
+  const { concurrency, perGroup, fair, rate, ratePerGroup, burst } = options
+  if (concurrency !== undefined) checkInteger(concurrency, 'concurrency', 1, MOST)
+  if (perGroup !== undefined) checkInteger(perGroup, 'perGroup', 1, MOST)
+  if (fair !== undefined && typeof fair !== 'boolean') throw refused('fair', 'must be true or false')
+  if (fair === false && (perGroup !== undefined || ratePerGroup !== undefined))
+    throw refused('fair', 'cannot be false with perGroup or ratePerGroup: their groups always take turns')
+  if (rate !== undefined) parseRate(rate, 'rate')
+  if (ratePerGroup !== undefined) parseRate(ratePerGroup, 'ratePerGroup')
+  if (burst !== undefined) {
+    checkInteger(burst, 'burst', 1, MOST)
+    if (rate === undefined && ratePerGroup === undefined) throw refused('burst', 'needs a rate or ratePerGroup')
+  }
+  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
+  if (Object.keys(given).length === 0) throw refused('limit', 'names no limit: give at least one, or null for none')
+  return given
+}
+
+export const readLimits = (value: string): QueueLimits | null => {
+  try {
+    return JSON.parse(value) as QueueLimits
+  } catch {
+    return null
+  }
+}
+
+export const isFair = ({ fair, perGroup, ratePerGroup }: LimitOptions): boolean =>
+  fair === true || perGroup !== undefined || ratePerGroup !== undefined
+
+/** A worker claims for free slots only: what it held without starting it would count against the others. */
+export const bindsFetchingAhead = ({ concurrency, rate, ratePerGroup }: LimitOptions): boolean =>
+  concurrency !== undefined || rate !== undefined || ratePerGroup !== undefined
+
+export interface QueueRates {
+  readonly queue: Rate | null
+  readonly group: Rate | null
+  readonly burst: number
+}
+
+export const ratesOf = ({ rate, ratePerGroup, burst = 1 }: LimitOptions): QueueRates => ({
+  queue: rate === undefined ? null : parseRate(rate, 'rate'),
+  group: ratePerGroup === undefined ? null : parseRate(ratePerGroup, 'ratePerGroup'),
+  burst,
+})
+
+/** `40 at once, 2 per group, 60/1m` */
+export const limitsText = ({ concurrency, perGroup, fair, rate, ratePerGroup, burst }: LimitOptions): string =>
+  [
+    concurrency === undefined ? null : `${concurrency} at once`,
+    perGroup === undefined ? null : `${perGroup} per group`,
+    fair === true && perGroup === undefined ? 'groups take turns' : null,
+    rate ?? null,
+    ratePerGroup === undefined ? null : `${ratePerGroup} per group`,
+    burst === undefined ? null : `burst ${burst}`,
+  ]
+    .filter((part) => part !== null)
+    .join(', ')
+
+const refused = (field: string, why: string): HoldfastError =>
+  new HoldfastError('INVALID_OPTION', `${field} ${why}`, { field })

@@ -4,12 +4,10 @@
 export const QUEUE = 'queue/'
 /** A queue that is paused. */
 export const PAUSE = 'pause/'
-/** The limits of a queue. */
-export const LIMIT = 'limit/'
+/** The limits of a queue, and its paused groups. */
+export const FLOW = 'flow/'
 /** The next permit of a rate: of a queue, or of one group of it. */
 export const RATE = 'rate/'
-/** A group of a queue that is paused. */
-export const GROUP_PAUSE = 'group-pause/'
 export const SCHEDULE = 'schedule/'
 /** How long ended tasks are kept. */
 export const RETENTION = 'retention'

@@ -38,8 +38,8 @@ export const retryDelay = (thrown: unknown): number | null => {
 export interface RescheduleOptions {
   /** Added to `expiresAt` where the task has one. */
   readonly extendExpiration?: Duration
-  /** Also pauses the queue of the task until it is due again, for 24 hours at most: one answer 429 stops all its workers. */
-  readonly pause?: 'queue'
+  /** Also pauses the queue of the task, or its group in the queue, until it is due again, for 24 hours at most: one 429 stops all workers. */
+  readonly pause?: 'queue' | 'group'
 }
 
 /** Anything with headers: a fetch Response. */
@@ -54,7 +54,7 @@ export class RescheduleError extends Error {
   /** Used instead of a delay if the response names an instant. */
   readonly at: Instant | null
   readonly extendExpiration: number
-  readonly pause: 'queue' | null
+  readonly pause: 'queue' | 'group' | null
 
   constructor(delay: Duration, options: RescheduleOptions & { readonly at?: InstantInput } = {}) {
     super('rescheduled')
@@ -62,8 +62,8 @@ export class RescheduleError extends Error {
     this.at = options.at === undefined || options.at === null ? null : parseInstant(options.at, 'at')
     this.extendExpiration =
       options.extendExpiration === undefined ? 0 : parseDuration(options.extendExpiration, 'extendExpiration')
-    if (options.pause !== undefined && options.pause !== 'queue')
-      throw new HoldfastError('INVALID_OPTION', "pause must be 'queue'", { field: 'pause' })
+    if (options.pause !== undefined && options.pause !== 'queue' && options.pause !== 'group')
+      throw new HoldfastError('INVALID_OPTION', "pause must be 'queue' or 'group'", { field: 'pause' })
     this.pause = options.pause ?? null
   }
 
@@ -100,8 +100,10 @@ export interface RescheduleWish {
   readonly delay: number
   readonly at: Instant | null
   readonly extendExpiration: number
-  readonly pause: 'queue' | null
+  readonly pause: 'queue' | 'group' | null
 }
+
+const pauseIn = (text: string | null): RescheduleWish['pause'] => (text === 'queue' || text === 'group' ? text : null)
 
 /**
  * The wish in what a handler threw or returned. null: it is something else. A HoldfastError: it asks for a time that is none, which
@@ -123,7 +125,7 @@ export const rescheduleWish = (thrown: unknown): RescheduleWish | HoldfastError 
     delay: within(delay ?? 0, 0, LONGEST_DURATION),
     at: at === null ? null : within(at, 0, LAST_INSTANT),
     extendExpiration: within(extendExpiration ?? 0, 0, LONGEST_DURATION),
-    pause: readText(thrown, 'pause') === 'queue' ? 'queue' : null,
+    pause: pauseIn(readText(thrown, 'pause')),
   }
 }
 

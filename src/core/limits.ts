@@ -1,4 +1,4 @@
-/** The limits of a queue: what a caller may ask for, checked, and the document that keeps them. */
+/** The limits of a queue: what a caller may ask for, checked, and what follows from it. */
 import { HoldfastError } from './errors.ts'
 import { checkOptionNames } from './option-names.ts'
 import { parseRate, type Rate } from './rate.ts'
@@ -17,12 +17,6 @@ export interface LimitOptions {
   readonly ratePerGroup?: string
   /** How many starts of a rate may come at once. Default 1. */
   readonly burst?: number
-}
-
-/** The value of a limit's document. */
-export interface QueueLimits extends LimitOptions {
-  readonly at: string
-  readonly by: string
 }
 
 const KNOWN: ReadonlySet<string> = new Set<keyof LimitOptions>([
@@ -53,14 +47,6 @@ export const checkLimits = (options: LimitOptions): LimitOptions => {
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
   if (Object.keys(given).length === 0) throw refused('limit', 'names no limit: give at least one, or null for none')
   return given
-}
-
-export const readLimits = (value: string): QueueLimits | null => {
-  try {
-    return JSON.parse(value) as QueueLimits
-  } catch {
-    return null
-  }
 }
 
 export const isFair = ({ fair, perGroup, ratePerGroup }: LimitOptions): boolean =>

@@ -19,6 +19,8 @@ export interface Reason {
     | 'moved'
     | 'past-expiry'
     | 'queue-paused'
+    | 'group-paused'
+    | 'held-back'
     | 'sleeping'
     | 'in-backoff'
     | 'scheduled'
@@ -33,6 +35,10 @@ export interface Circumstances {
   readonly queuePaused: boolean
   /** null: the pause must be resumed. */
   readonly pausedUntil?: Instant | null
+  /** The group of the task is paused; until null it must be resumed. */
+  readonly groupPaused?: { readonly until: Instant | null } | null
+  /** The limit that holds it back, in words; null: none. */
+  readonly heldBack?: string | null
   /** Live workers only. */
   readonly workers: readonly LiveWorker[]
 }
@@ -126,7 +132,8 @@ const running = ({ lease, cancelRequestedAt }: Task, when: When, now: Instant): 
   }
 }
 
-const waiting = (task: Task, { now, queuePaused, pausedUntil = null, workers }: Circumstances, when: When): Reason => {
+const waiting = (task: Task, circumstances: Circumstances, when: When): Reason => {
+  const { now, queuePaused, pausedUntil = null, groupPaused = null, heldBack = null, workers } = circumstances
   const { availableAt, expiresAt, queue } = task
   if (task.isExpiredAt(now)) {
     return {
@@ -145,7 +152,14 @@ const waiting = (task: Task, { now, queuePaused, pausedUntil = null, workers }: 
       reason: 'queue-paused',
       sentence: `Its queue '${queue}' is paused${pausedUntil === null ? '' : ` until ${when(pausedUntil)}`}; it has been waiting since ${when(availableAt)}.`,
     }
-  return ready(task, workers, when(availableAt))
+  if (groupPaused !== null)
+    return {
+      reason: 'group-paused',
+      sentence: `Its group '${task.group}' is paused in queue '${queue}'${groupPaused.until === null ? '' : ` until ${when(groupPaused.until)}`}; it has been waiting since ${when(availableAt)}.`,
+    }
+  const found = ready(task, workers, when(availableAt))
+  if (heldBack === null || found.reason !== 'ready') return found
+  return { reason: 'held-back', sentence: `It has been ready since ${when(availableAt)}, but ${heldBack}.` }
 }
 
 /** Workers that claim tasks by hand do not register: hence "registered". */

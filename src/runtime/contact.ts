@@ -110,6 +110,7 @@ export const watched = (store: Store, contact: Contact): Store => ({
   count: (query, limits) => store.count(query, limits),
   wake: (listener) => store.wake(listener),
   close: () => store.close(),
+  ...(store.waitingGroups && { waitingGroups: (request) => contact.watch(() => store.waitingGroups!(request)) }),
   ...(store.countQueues && { countQueues: (names, cap, now) => store.countQueues!(names, cap, now) }),
   ...(store.detachedKeys && { detachedKeys: store.detachedKeys }),
   ...(store.visibleUntil && { visibleUntil: () => store.visibleUntil!() }),

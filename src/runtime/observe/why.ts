@@ -1,6 +1,8 @@
 /** Collects the facts about why a task is not running. core/why.ts draws the conclusion. */
 
 import { SCHEDULE } from '../../core/document-names.ts'
+import { formatInstant, formatRelative } from '../../core/instants.ts'
+import { endOf } from '../../core/pause.ts'
 import { isDeleted, type SkippedSlot } from '../../core/schedule.ts'
 import { checkId } from '../../core/submission.ts'
 import type { Instant } from '../../core/task.ts'
@@ -8,6 +10,7 @@ import { Task } from '../../core/task-view.ts'
 import { handles, type Reason, reasonOf } from '../../core/why.ts'
 import { readSchedule } from '../schedules/slot-runner.ts'
 import type { Session } from '../session.ts'
+import { heldBack } from '../tasks/held-back.ts'
 import { type Count, countTasks } from '../tasks/inspect.ts'
 import type { Queues } from '../tasks/queues.ts'
 import { read } from '../tasks/settle.ts'
@@ -43,7 +46,11 @@ export const explain = async (session: Session, queues: Queues, id: string): Pro
   const queuePaused = paused.has(queue)
   const workers = live.filter((worker) => handles(worker, type) && worker.queues.includes(queue))
   const pausedUntil = queues.pausedUntil(queue)
-  const reason = reasonOf(task, { now, queuePaused, pausedUntil, workers: live })
+  const pause = task.group === null ? undefined : queues.limits.pausedGroups(queue).get(task.group)
+  const groupPaused = pause === undefined ? null : { until: endOf(pause) }
+  const when = (at: Instant): string => `${formatInstant(at)} (${formatRelative(at, now)})`
+  const limited = task.status === 'pending' ? await heldBack(session, queues, task, when) : null
+  const reason = reasonOf(task, { now, queuePaused, pausedUntil, groupPaused, heldBack: limited, workers: live })
   return { ...reason, task, now, queuePaused, queueReady, queueRunning, workers, skippedSlot }
 }
 

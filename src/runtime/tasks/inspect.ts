@@ -2,7 +2,7 @@
 import { HoldfastError } from '../../core/errors.ts'
 import { checkOptionNames } from '../../core/option-names.ts'
 import { isLastPage } from '../../core/page-weight.ts'
-import { checkId, checkInteger, checkName, type InstantInput, parseInstant } from '../../core/submission.ts'
+import { checkGroup, checkId, checkInteger, checkName, type InstantInput, parseInstant } from '../../core/submission.ts'
 import type { Instant } from '../../core/task.ts'
 import { Task } from '../../core/task-view.ts'
 import { parseView, viewFilter } from '../../core/views.ts'
@@ -16,6 +16,7 @@ export interface TaskQuery {
   readonly status?: string | readonly string[]
   readonly queue?: string
   readonly type?: string
+  readonly group?: string
   readonly tag?: { readonly name: string; readonly value: string }
   readonly workerId?: string
   readonly createdAfter?: InstantInput
@@ -87,6 +88,7 @@ export const toQuery = (query: TaskQuery, of = 'a query', known = QUERY_NAMES): 
     views: names.map((name) => viewFilter(parseView(name))),
     ...(query.queue === undefined ? null : { queue: checkName(query.queue, 'queue') }),
     ...(query.type === undefined ? null : { type: checkName(query.type, 'type') }),
+    ...(query.group === undefined ? null : { group: checkGroup(query.group) }),
     ...(query.tag === undefined ? null : { tag: query.tag }),
     ...(query.workerId === undefined ? null : { workerId: query.workerId }),
     ...(query.createdAfter === undefined ? null : { createdAfter: parseInstant(query.createdAfter, 'createdAfter') }),

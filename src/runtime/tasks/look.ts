@@ -2,7 +2,7 @@
 import { deadlineOf } from '../../core/guards.ts'
 import { overdue } from '../../core/machine.ts'
 import type { Change, TaskRecord } from '../../core/task.ts'
-import type { ClaimResult } from '../../store/store.ts'
+import type { ClaimLimits, ClaimResult } from '../../store/store.ts'
 import { newOp, type Session } from '../session.ts'
 
 export interface LookFor {
@@ -13,6 +13,9 @@ export interface LookFor {
   readonly leaseTtl: number
   /** Names this claim, so that its leases can be found if the reply is lost. */
   readonly op: string
+  /** Only this task. */
+  readonly id?: string
+  readonly limits?: ClaimLimits
   /** Also move overdue tasks. Default true; false if that was done a moment ago. */
   readonly withDue?: boolean
   /** Called with the leased tasks as soon as they are known, before overdue tasks are moved. */

@@ -12,9 +12,10 @@ import { Task } from '../../core/task-view.ts'
 import { pause } from '../clock.ts'
 import { withPatience } from '../patience.ts'
 import { actorOf, newOp, newSecretOp, notFound, type Session } from '../session.ts'
+import { claimWithin } from './claim-within.ts'
 import { TaskLease } from './lease.ts'
 import { leaseTtlOf } from './lease-ttl.ts'
-import { look, mayTake } from './look.ts'
+import { mayTake } from './look.ts'
 import type { Queues } from './queues.ts'
 import { read, settle, settleById } from './settle.ts'
 
@@ -89,7 +90,8 @@ export const claimById = async (
 ): Promise<TaskLease> => {
   const workerId = checkWorkerId(options.workerId)
   const leaseTtl = options.leaseTtl === undefined ? null : leaseTtlOf(session, options.leaseTtl)
-  const token = `${newSecretOp()}.0`
+  const op = newSecretOp()
+  const token = `${op}.0`
   const { time, random, store } = session
   let task = await read(session, checkId(id))
   if (task.status === 'running' && task.lease?.workerId === workerId) {
@@ -106,9 +108,7 @@ export const claimById = async (
     task = await read(session, task.id)
     if (renewed !== 'lost' && task.lease?.token === held.token) return new TaskLease(session, task, held)
   }
-  if (task.status === 'pending' && (await queues.refresh()).has(task.queue)) {
-    throw new HoldfastError('QUEUE_PAUSED', `queue '${task.queue}' is paused`, { id: task.id, queue: task.queue })
-  }
+  if (task.status === 'pending') await mustNotBePaused(queues, task)
   const roll = random()
   if (mayTake(session, task) && machine.overdue(task, actorOf(session), roll) !== null) {
     const overdueOp = newOp()
@@ -120,15 +120,26 @@ export const claimById = async (
     })
   }
   await untilCertain(session, task)
+  const ttl = leaseTtl ?? leaseTtlOf(session, undefined)
+  if (queues.limits.isBound(task.queue)) {
+    const limited = await claimWithin(session, queues, task, { workerId, leaseTtl: ttl, op })
+    return new TaskLease(session, limited, { token: limited.lease!.token })
+  }
   const claimed = await settle(session, task, {
     op: token,
     moves: ['claim'],
-    decide: (fresh) =>
-      machine.claim(fresh, { token, workerId, leaseTtl: leaseTtl ?? leaseTtlOf(session, undefined), now: time.now() }),
+    decide: (fresh) => machine.claim(fresh, { token, workerId, leaseTtl: ttl, now: time.now() }),
   })
   // A retry may find that the claim was written and its lease has been lost since.
   machine.holding(claimed, { token })
   return new TaskLease(session, claimed, { token })
+}
+
+const mustNotBePaused = async (queues: Queues, { id, queue, group }: TaskRecord): Promise<void> => {
+  const isWhole = (await queues.refresh()).has(queue)
+  if (!isWhole && !queues.isPaused(queue, group)) return
+  const what = isWhole ? `queue '${queue}'` : `group '${group}' of queue '${queue}'`
+  throw new HoldfastError('QUEUE_PAUSED', `${what} is paused`, { id, queue, ...(isWhole ? null : { group }) })
 }
 
 /**
@@ -158,7 +169,8 @@ export const claimDue = async (
     // If the reply to the first try was lost, the tasks are already held under tokens that begin with our op.
     const held = isRepeat ? await heldUnder(session, workerId, op) : []
     isRepeat = true
-    const tasks = held.length > 0 ? held : (await look(session, { queue, types, limit, workerId, leaseTtl, op })).leased
+    const want = { queue, types, limit, workerId, leaseTtl, op, isAhead: false, unstarted: [] }
+    const tasks = held.length > 0 ? held : (await queues.looks.look(want, session)).leased
     return tasks.map((task) => new TaskLease(session, task, { token: task.lease!.token }))
   })
 }

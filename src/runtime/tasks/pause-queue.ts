@@ -7,12 +7,16 @@ import { Queues } from './queues.ts'
 /** Call it before the task is rescheduled; otherwise another worker could claim the queue's next task in between. Never rejects. */
 export const pauseQueueOf = async (
   session: Session,
-  { id, queue }: TaskRecord,
+  { id, queue, group }: TaskRecord,
   wish: RescheduleWish,
   queues = new Queues(session),
 ): Promise<void> => {
   try {
-    await queues.pause(queue, { until: pauseEnd(wish, session.time.now()), reason: `asked for by task ${id}` })
+    const ofGroup = wish.pause === 'group'
+    // An ungrouped task has nobody to speak for but itself.
+    if (ofGroup && group === null) return
+    const pause = { until: pauseEnd(wish, session.time.now()), reason: `asked for by task ${id}` }
+    await queues.pause(queue, { ...pause, ...(ofGroup ? { group: group! } : null) })
   } catch (error) {
     session.logger.warn(`cannot pause queue '${queue}': ${error instanceof Error ? error.message : error}`)
   }

@@ -1,8 +1,10 @@
 /** The public API of one queue: `client.queue(name)`. */
+import type { LimitOptions } from '../../core/limits.ts'
 import { checkOptionNames } from '../../core/option-names.ts'
+import type { QueueLimits } from '../../core/queue-flow.ts'
 import type { CallOptions } from '../abortable.ts'
 import type { Session } from '../session.ts'
-import { type PauseOptions, Queues } from './queues.ts'
+import { type PauseOptions, Queues, type ResumeOptions } from './queues.ts'
 
 export interface QueueHandle {
   /**
@@ -10,7 +12,14 @@ export interface QueueHandle {
    * over one with it; of two with `until`, the later one applies.
    */
   pause(options?: PauseOptions & CallOptions): Promise<void>
-  resume(options?: CallOptions & { readonly force?: boolean }): Promise<void>
+  resume(options?: ResumeOptions & CallOptions): Promise<void>
+  /**
+   * Limits over all workers and every way to claim, in place of those before; null removes them. Every worker sees them within 5 s.
+   * docs/flow-control.md says what each promises.
+   */
+  limit(limits: LimitOptions | null, options?: CallOptions): Promise<void>
+  /** null if it has none. */
+  limits(options?: CallOptions): Promise<QueueLimits | null>
   isPaused(): Promise<boolean>
   /** Removes an unused queue from the list of queues. Its tasks, if any, stay. */
   forget(): Promise<void>
@@ -20,7 +29,8 @@ interface Signalled {
   readonly signal?: AbortSignal | undefined
 }
 
-const PAUSE_OPTIONS: ReadonlySet<string> = new Set<keyof PauseOptions>(['reason', 'until'])
+const PAUSE_OPTIONS: ReadonlySet<string> = new Set<keyof PauseOptions>(['reason', 'until', 'group'])
+const RESUME_OPTIONS: ReadonlySet<string> = new Set<keyof ResumeOptions>(['force', 'group'])
 
 const checkPause = (options: PauseOptions): PauseOptions => {
   checkOptionNames(options, PAUSE_OPTIONS, 'pause')
@@ -44,9 +54,23 @@ export const queueHandle = (
           },
           { signal },
         )
+  const checkResume = (options: ResumeOptions): ResumeOptions => {
+    checkOptionNames(options, RESUME_OPTIONS, 'resume')
+    return options
+  }
   return {
     pause: ({ signal, ...options } = {}) => change({ signal }, async (some) => some.pause(queue, checkPause(options))),
-    resume: ({ signal, force } = {}) => change({ signal }, (some) => some.resume(queue, force)),
+    resume: ({ signal, ...options } = {}) =>
+      change({ signal }, async (some) => some.resume(queue, checkResume(options))),
+    limit: (limits, options = {}) =>
+      change(options, async (some) => {
+        await some.limit(queue, limits)
+      }),
+    limits: (options = {}) =>
+      open(async () => {
+        await queues.refresh()
+        return queues.limits.of(queue)
+      }, options),
     isPaused: () => open(async () => (await queues.refresh()).has(queue)),
     forget: () => open(() => queues.forget(queue)),
   }

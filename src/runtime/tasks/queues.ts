@@ -1,19 +1,31 @@
 /** The names of queues and their pauses, both stored as documents. */
 import { PAUSE, QUEUE } from '../../core/document-names.ts'
 import { HoldfastError } from '../../core/errors.ts'
+import type { LimitOptions } from '../../core/limits.ts'
 import { nearest } from '../../core/option-names.ts'
 import { endOf, isInForce, type Pause, readPause, strongerPause } from '../../core/pause.ts'
-import { checkName, type InstantInput, parseInstant } from '../../core/submission.ts'
+import { checkGroup, checkName, type InstantInput, parseInstant } from '../../core/submission.ts'
 import type { Instant } from '../../core/task.ts'
 import type { Document } from '../../store/store.ts'
 import { editDocument } from '../documents.ts'
 import { type Patience, withPatience } from '../patience.ts'
 import type { Session } from '../session.ts'
+import { LimitedLooks } from './limited-look.ts'
+import { Limits } from './limits.ts'
 
 export interface PauseOptions {
   readonly reason?: string
   /** When the pause ends by itself. Default: the queue must be resumed. */
   readonly until?: InstantInput
+  /** Only the tasks of this group. */
+  readonly group?: string
+}
+
+export interface ResumeOptions {
+  /** Also while a move holds the queue paused: tasks may then run here and where they came from. */
+  readonly force?: boolean
+  /** Only the pause of this group; a pause of the whole queue stays. */
+  readonly group?: string
 }
 
 /** The document of a pause is removed this long after the pause has ended. */
@@ -27,9 +39,14 @@ export class Queues {
   /** The paused queues as last reported to the listeners. */
   #paused: ReadonlySet<string> = new Set()
   #refreshedAt = Number.NEGATIVE_INFINITY
+  readonly limits: Limits
+  /** Looks at queues within their limits. */
+  readonly looks: LimitedLooks
 
   constructor(session: Session) {
     this.#session = session
+    this.limits = new Limits(session)
+    this.looks = new LimitedLooks(session, this.limits)
   }
 
   /**
@@ -64,7 +81,7 @@ export class Queues {
   }
 
   /** A queue that a move has paused stays paused after the move. */
-  async pause(queue: string, { reason, until }: PauseOptions = {}): Promise<void> {
+  async pause(queue: string, { reason, until, group }: PauseOptions = {}): Promise<void> {
     const now = this.#session.time.now()
     const wanted: Pause = {
       at: new Date(now).toISOString(),
@@ -72,6 +89,7 @@ export class Queues {
       ...(reason === undefined ? null : { reason }),
       ...(until === undefined ? null : { until: new Date(parseInstant(until, 'until')).toISOString() }),
     }
+    if (group !== undefined) return this.#changeGroup(queue, checkGroup(group), wanted)
     // Takes effect in this process at once: no further task starts while the pause is being written.
     this.#set(new Map(this.#pauses).set(queue, strongerPause(this.#pauses.get(queue) ?? null, wanted, now)))
     try {
@@ -80,6 +98,23 @@ export class Queues {
     } finally {
       await this.refresh()
     }
+  }
+
+  /** null: none. */
+  async limit(queue: string, limits: LimitOptions | null): Promise<void> {
+    const { store } = this.#session
+    // A rate per group needs to know which groups wait.
+    if (limits?.ratePerGroup !== undefined && store.waitingGroups === undefined)
+      throw new HoldfastError('INVALID_OPTION', `ratePerGroup: ${store.address} cannot list the groups that wait`, {
+        field: 'ratePerGroup',
+      })
+    await this.limits.set(queue, limits)
+    if (limits !== null) await this.know(queue)
+  }
+
+  async #changeGroup(queue: string, group: string, wanted: Pause | null): Promise<void> {
+    await this.limits.pauseGroup(queue, group, wanted)
+    for (const listener of this.#listeners) listener()
   }
 
   /** Warns about an unknown name: a queue may be paused before its first task, but more often the name is misspelt. */
@@ -94,7 +129,8 @@ export class Queues {
   }
 
   /** MOVE_UNDER_WAY while a move holds the pause. With `force` it resumes anyway, and tasks may run in both stores. */
-  async resume(queue: string, force = false): Promise<void> {
+  async resume(queue: string, { force = false, group }: ResumeOptions = {}): Promise<void> {
+    if (group !== undefined) return this.#changeGroup(queue, checkGroup(group), null)
     await this.#change(queue, (before) => {
       if (before?.move !== undefined && !force) {
         throw new HoldfastError(
@@ -120,7 +156,8 @@ export class Queues {
   /** Reads the pauses again and returns the queues that are paused now. */
   async refresh(patience: Patience = {}): Promise<ReadonlySet<string>> {
     const began = this.#session.clock.mono()
-    const documents = await withPatience(this.#session, () => this.#session.store.documents.list(PAUSE), patience)
+    const list = (): Promise<readonly Document[]> => this.#session.store.documents.list(PAUSE)
+    const [documents] = await Promise.all([withPatience(this.#session, list, patience), this.limits.refresh(patience)])
     this.#refreshedAt = began
     this.#sweep(documents)
     return this.#set(new Map(documents.map(({ name, value }) => [name.slice(PAUSE.length), readPause(value)])))
@@ -152,7 +189,8 @@ export class Queues {
   }
 
   /** As of the last refresh. */
-  isPaused(queue: string): boolean {
+  isPaused(queue: string, group: string | null = null): boolean {
+    if (group !== null && this.limits.pausedGroups(queue).has(group)) return true
     const pause = this.#pauses.get(queue)
     return pause !== undefined && isInForce(pause, this.#session.time.now())
   }

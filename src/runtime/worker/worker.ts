@@ -96,6 +96,7 @@ export class Worker {
       pauseQueue: (task, wish) => pauseQueueOf(session, task, wish, queues),
       ended: (attempt, result) => {
         this.#hooks.taskEnded(attempt, result)
+        this.#fetcher.freed(attempt.record)
         this.#pumpSoon()
       },
     })
@@ -128,6 +129,8 @@ export class Worker {
       pollInterval,
       types: () => this.types,
       room: (asked) => this.#room(asked),
+      free: (asked) => settings.concurrency - this.#running.size - this.#waiting.length - asked,
+      unstarted: (queue) => this.#waiting.groupsOf(queue),
       claiming: (op) => this.#heartbeat.claiming(op),
       deliver: (tasks, claim) => this.#deliver(tasks, claim),
       foundNothing: () => this.#checkIdle(),
@@ -293,7 +296,7 @@ export class Worker {
   }
 
   #releasePaused(): void {
-    this.#waiting.releaseAll(({ record }) => this.#queues.isPaused(record.queue))
+    this.#waiting.releaseAll(({ record }) => this.#queues.isPaused(record.queue, record.group))
     this.#fetcher.nudge()
   }
 

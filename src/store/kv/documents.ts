@@ -1,5 +1,5 @@
 /** Small named texts with a version. A document gets a deletion mark before it is deleted. */
-import { PAUSE, SCHEDULE } from '../../core/document-names.ts'
+import { FLOW, PAUSE, SCHEDULE } from '../../core/document-names.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import type { Instant } from '../../core/task.ts'
 import type { Document, Documents } from '../store.ts'
@@ -17,7 +17,7 @@ interface StoredDocument extends Document {
 
 const MOST_OWN = 1_000
 /** Every worker lists these every few seconds, so changes to them are announced. */
-const WATCHED: readonly string[] = [PAUSE, SCHEDULE]
+const WATCHED: readonly string[] = [PAUSE, FLOW, SCHEDULE]
 const TRIES = 20
 
 export class KvDocuments implements Documents {

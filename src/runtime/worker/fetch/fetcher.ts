@@ -1,10 +1,11 @@
 /** Decides when to look for work, in which queue, and how much to claim. Correctness rests on polling; wake-ups only make it faster. */
 import { type HoldfastError, isContactLost, isHoldfastError } from '../../../core/errors.ts'
+import { bindsFetchingAhead } from '../../../core/limits.ts'
 import { release } from '../../../core/machine.ts'
 import type { TaskRecord } from '../../../core/task.ts'
 import type { Cancel } from '../../clock.ts'
 import { newOp, type Session } from '../../session.ts'
-import { look, sweep } from '../../tasks/look.ts'
+import { sweep } from '../../tasks/look.ts'
 import type { Queues } from '../../tasks/queues.ts'
 import { settle } from '../../tasks/settle.ts'
 import { Outage } from './outage.ts'
@@ -17,6 +18,10 @@ export interface FetcherHost {
   types(): readonly string[]
   /** How many tasks may be claimed now, given that looks in flight may return `asked`. */
   room(asked: number): number
+  /** Free slots, less what is held and what looks under way may bring. */
+  free(asked: number): number
+  /** Groups of tasks of a queue that are held and not started. */
+  unstarted(queue: string): readonly string[]
   /** A claim is about to be sent. The returned function is called when the reply arrives or is given up. It returns false if the leases were given back meanwhile. */
   claiming(op: string): () => boolean
   deliver(tasks: readonly TaskRecord[], claim: Delivery): void
@@ -143,7 +148,7 @@ export class Fetcher {
           if (this.isResting) this.#host.foundNothing()
           await this.#lookAfterOthers(limit)
           await this.#rest(limit > 0 ? this.#untilNextLook() : PAUSES_EVERY)
-        } else await this.#look(state, limit)
+        } else await this.#look(state, this.#most(state, limit))
       } catch (error) {
         if (FATAL.some((code) => isHoldfastError(error, code))) return this.#host.broken(error as HoldfastError)
         await this.#outage.wait(error)
@@ -171,7 +176,9 @@ export class Fetcher {
         this.#host.deliver(leased, { askedAt, isKept: answered() })
       }
       const want = { queue: state.name, types: this.#host.types(), limit, workerId, leaseTtl, op }
-      const found = await look(this.#session, { ...want, withDue, deliver })
+      const isAhead = limit > this.#host.free(this.#asked - limit)
+      const unstarted = this.#pauses.limits.hasTurns(state.name) ? this.#host.unstarted(state.name) : []
+      const found = await this.#pauses.looks.look({ ...want, withDue, deliver, isAhead, unstarted })
       this.#outage.ended()
       state.isFull = found.leased.length === limit
       if (found.moreDue) state.dueAskedAt = Number.NEGATIVE_INFINITY
@@ -195,6 +202,19 @@ export class Fetcher {
     } finally {
       state.looks--
     }
+  }
+
+  /** A queue with places or permits is claimed from for free slots only: what is held without being started would use them up. */
+  #most({ name }: Pick<QueueState, 'name'>, limit: number): number {
+    const limits = this.#pauses.limits.of(name)
+    return limits !== null && bindsFetchingAhead(limits) ? Math.min(limit, this.#host.free(this.#asked)) : limit
+  }
+
+  /** A task of this queue has ended here: what a limit held back may be claimed. */
+  freed({ queue, group }: TaskRecord): void {
+    if (!this.#pauses.limits.isBound(queue)) return
+    this.#pauses.looks.ended(queue, group)
+    for (const state of this.#states) if (state.name === queue) state.restUntil = 0
   }
 
   /** Moves overdue tasks without claiming any: a full worker or a paused queue must not delay expired tasks and the tasks of dead workers. */
@@ -226,11 +246,16 @@ export class Fetcher {
     const now = this.#session.clock.mono()
     for (let i = 0; i < this.#states.length; i++) {
       const state = this.#states[(this.#turn + i) % this.#states.length]!
-      if (state.restUntil > now || (state.looks > 0 && !state.isFull) || this.#pauses.isPaused(state.name)) continue
+      if (state.restUntil > now || (state.looks > 0 && !state.isFull) || !this.#isWorthALook(state)) continue
       this.#turn = (this.#turn + i + 1) % this.#states.length
       return state
     }
     return null
+  }
+
+  /** Not paused, and with room for what it may give. */
+  #isWorthALook({ name }: Pick<QueueState, 'name'>): boolean {
+    return !this.#pauses.isPaused(name) && this.#most({ name }, 1) > 0
   }
 
   #untilNextLook(): number {
@@ -238,7 +263,7 @@ export class Fetcher {
     const { pollInterval } = this.#host
     let soonest = Math.min(PAUSES_EVERY, pollInterval)
     for (const { name, restUntil, looks } of this.#states) {
-      if (looks === 0 && !this.#pauses.isPaused(name)) soonest = Math.min(soonest, restUntil - now)
+      if (looks === 0 && this.#isWorthALook({ name })) soonest = Math.min(soonest, restUntil - now)
     }
     return Math.max(0, soonest)
   }

@@ -22,6 +22,10 @@ export class Prefetched {
     return this.#waiting.length
   }
 
+  groupsOf(queue: string): readonly string[] {
+    return this.#waiting.flatMap(({ record }) => (record.queue === queue ? (record.group ?? []) : []))
+  }
+
   add(attempts: readonly Attempt[]): void {
     for (const attempt of attempts) this.#waiting.push(attempt)
   }

@@ -24,7 +24,7 @@ export interface ErrorText {
   readonly delay?: number
   readonly at?: number
   readonly extendExpiration?: number
-  readonly pause?: 'queue'
+  readonly pause?: 'queue' | 'group'
 }
 
 /** Deeper chains are cut. */

@@ -112,7 +112,7 @@ describe('limits', () => {
     [{ perGroup: 1, fair: false }, /fair/],
     [{ concurency: 3 }, /did you mean concurrency/],
   ])('%j are refused', (options, message) => {
-    expect(() => checkLimits(options)).toThrow(message)
+    expect(() => checkLimits(options as object)).toThrow(message)
   })
 
   it('leave out what is undefined', () => {

@@ -6,7 +6,9 @@ import { LONGEST_DURATION } from './durations.ts'
 import { HoldfastError } from './errors.ts'
 import type { KeyRecord } from './idempotency.ts'
 import { atMostLast, isInstant } from './instants.ts'
+import { checkLimits } from './limits.ts'
 import { release } from './machine.ts'
+import type { QueueFlow } from './queue-flow.ts'
 import { checkTaskOptions, type ScheduleRecord } from './schedule.ts'
 import { checkId, checkName } from './submission.ts'
 import { applyChange, type Instant, STATUSES, type TaskRecord } from './task.ts'
@@ -41,7 +43,7 @@ interface PortablePause {
 }
 
 export type ExportLine =
-  | { readonly kind: 'queue'; readonly queue: string }
+  | { readonly kind: 'queue'; readonly queue: string; readonly flow?: QueueFlow }
   | { readonly kind: 'pause'; readonly pause: PortablePause }
   | { readonly kind: 'task'; readonly task: TaskRecord; readonly key: KeyRecord | null }
   | { readonly kind: 'key'; readonly key: KeyRecord }
@@ -58,7 +60,7 @@ const ENTRY_INSTANTS = 'at availableAt expiresAt expiredAt'.split(' ')
 export const printLine = (line: ExportLine): string => {
   switch (line.kind) {
     case 'queue':
-      return JSON.stringify({ queue: line.queue })
+      return JSON.stringify({ queue: line.queue, ...(line.flow === undefined ? null : { flow: line.flow }) })
     case 'pause':
       return JSON.stringify({ pause: line.pause })
     case 'task':
@@ -131,7 +133,7 @@ export const readLine = (text: string, n: number): ExportLine | ExportHeader | {
     }
     if ('key' in line) return { kind: 'key', key: inKey(object(line['key'], 'key')) }
     if ('schedule' in line) return { kind: 'schedule', schedule: inSchedule(object(line['schedule'], 'schedule')) }
-    if ('queue' in line) return { kind: 'queue', queue: checkName(line['queue'] as string, 'queue') }
+    if ('queue' in line) return inQueue(line)
     if ('pause' in line) return { kind: 'pause', pause: inPause(object(line['pause'], 'pause')) }
     throw wrong('it', 'is no line of an export')
   } catch (error) {
@@ -289,6 +291,17 @@ const inSchedule = (given: Json): ScheduleRecord => {
     throw wrong('schedule', 'has a field that is not right')
   checkTaskOptions(schedule.type, { text: schedule.input, encoding: schedule.encoding }, schedule.options)
   return schedule
+}
+
+const inQueue = (line: Json): ExportLine => {
+  const queue = checkName(line['queue'] as string, 'queue')
+  if (line['flow'] === undefined) return { kind: 'queue', queue }
+  const flow = object(line['flow'], 'flow') as QueueFlow
+  if (flow.limits !== undefined) {
+    const { at: _, by: __, ...limits } = flow.limits
+    checkLimits(limits)
+  }
+  return { kind: 'queue', queue, flow }
 }
 
 const inPause = (pause: Json): PortablePause => {

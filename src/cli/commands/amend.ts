@@ -11,6 +11,7 @@ interface Options extends GlobalOptions {
   readonly ttl?: Duration
   readonly expiresAt?: string
   readonly input?: string
+  readonly group?: string
   readonly tag?: readonly string[]
 }
 
@@ -22,6 +23,7 @@ export const run = async (ids: readonly string[], options: Options): Promise<num
     ...given('ttl', options.ttl),
     ...given('expiresAt', options.expiresAt, (text) => (text.toLowerCase() === 'none' ? null : instantText(text))),
     ...(options.input === undefined ? null : { input: await inputValue(options.input) }),
+    ...given('group', options.group, (text) => (text.toLowerCase() === 'none' ? null : text)),
     ...given('tags', options.tag, tags),
   }
   return eachTask(ids, options, {

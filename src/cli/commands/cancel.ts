@@ -18,11 +18,12 @@ import { eachTask } from './shared/each-task.ts'
 
 interface Options extends BulkOptions {
   readonly reason?: string
+  readonly group?: string
 }
 
 export const run = async (ids: readonly string[], options: Options): Promise<number> => {
-  const filter = filterOf(options)
-  mustChoose(ids, Object.keys(filter).length > 0, '--type, --queue or --tag')
+  const filter = { ...filterOf(options), ...(options.group === undefined ? null : { group: options.group }) }
+  mustChoose(ids, Object.keys(filter).length > 0, '--type, --queue, --group or --tag')
   const reason = options.reason === undefined ? {} : { reason: options.reason }
   if (ids.length > 0) return eachTask(ids, options, { move: (client, id) => client.cancel(id, reason), describe })
   return withClient(options, { create: false }, async (client) => {

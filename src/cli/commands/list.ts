@@ -9,6 +9,7 @@ interface Options extends GlobalOptions {
   readonly status?: readonly string[]
   readonly type?: string
   readonly queue?: string
+  readonly group?: string
   readonly tag?: string
   readonly limit?: string
   readonly cursor?: string
@@ -16,12 +17,13 @@ interface Options extends GlobalOptions {
 }
 
 export const run = (_: readonly string[], options: Options): Promise<number> => {
-  const { type, queue, cursor } = options
+  const { type, queue, group, cursor } = options
   const status = options.status?.flatMap((names) => names.split(',')).map((name) => parseView(name.trim()))
   const query = {
     ...(status === undefined ? null : { status }),
     ...(type === undefined ? null : { type }),
     ...(queue === undefined ? null : { queue }),
+    ...(group === undefined ? null : { group }),
     ...(cursor === undefined ? null : { cursor }),
     ...(options.tag === undefined ? null : { tag: tag(options.tag) }),
     ...(options.limit === undefined ? null : { limit: integer(options.limit) }),

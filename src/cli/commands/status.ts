@@ -29,6 +29,7 @@ const facts = (task: Task, now: Instant): Fact[] => {
     ['id', task.id],
     ['type', task.type],
     ['queue', task.queue],
+    ...maybe('group', task.group === null ? null : printable(task.group)),
     ['status', statusText(task, now)],
     ['priority', String(task.priority)],
     ['attempts', String(task.attempts)],

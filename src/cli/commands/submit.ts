@@ -10,6 +10,7 @@ interface Options extends GlobalOptions {
   readonly input?: string
   readonly queue?: string
   readonly priority?: string
+  readonly group?: string
   readonly ttl?: Duration
   readonly expiresAt?: string
   readonly at?: string
@@ -51,6 +52,7 @@ const rehearse = async (type: string, input: unknown, wishes: SubmitOptions): Pr
 const submitOptions = (options: Options): SubmitOptions => ({
   ...given('queue', options.queue),
   ...given('priority', options.priority, integer),
+  ...given('group', options.group),
   ...given('ttl', options.ttl),
   ...given('expiresAt', options.expiresAt, instantText),
   ...given('at', options.at, instantText),

@@ -12,6 +12,8 @@ const FILTERS: Options = [
   ['--queue <queue>', 'only this queue'],
   ['--tag <name=value>', 'only with this label'],
 ]
+/** In these verbs a group is an error. */
+const TASK_GROUP: Options[number] = ['--task-group <group>', 'only tasks of this group']
 const BULK: Options = [
   ['--yes', 'do not ask for confirmation'],
   ['--dry-run', 'print the plan only'],
@@ -23,7 +25,12 @@ export const OPERATOR_VERBS: readonly Verb[] = [
     summary: 'cancel tasks; a running one is asked to stop',
     details: `${EACH}\n${PLAN}`,
     args: '[id...]',
-    options: [['--reason <text>', 'kept in the history'], ...FILTERS, ...BULK],
+    options: [
+      ['--reason <text>', 'kept in the history'],
+      ...FILTERS,
+      ['--group <group>', 'only tasks of this group'],
+      ...BULK,
+    ],
     examples: [`holdfast cancel ${ID} --reason 'ordered twice'`, 'holdfast cancel --type send_email --yes'],
     load: () => import('../commands/cancel.ts'),
   },
@@ -35,6 +42,7 @@ export const OPERATOR_VERBS: readonly Verb[] = [
     options: [
       ['--groups', 'group by error, largest group first'],
       ['--group <group>', 'only this error group: see dead --groups'],
+      TASK_GROUP,
       ...FILTERS,
       ['--limit <n>', 'maximum number of tasks, up to 1000 (default: 100)'],
       ['--cursor <cursor>', 'continue where the previous page ended'],
@@ -54,6 +62,7 @@ export const OPERATOR_VERBS: readonly Verb[] = [
     args: '[id...]',
     options: [
       ['--group <group>', 'only this error group: see dead --groups'],
+      TASK_GROUP,
       ...FILTERS,
       ['--all', 'all dead letters'],
       ['--rate <n>', 'maximum number per second'],
@@ -80,6 +89,7 @@ export const OPERATOR_VERBS: readonly Verb[] = [
     args: '[id...]',
     options: [
       ['--group <group>', 'only this error group: see dead --groups'],
+      TASK_GROUP,
       ...FILTERS,
       ['--all', 'all dead letters'],
       ...BULK,
@@ -176,8 +186,13 @@ export const OPERATOR_VERBS: readonly Verb[] = [
       ['--reason <text>', 'kept with the pause'],
       ['--until <instant>', 'end the pause then: 2026-01-28T17:00:00Z'],
       ['--for <duration>', 'end the pause after this long: 10m'],
+      ['--group <group>', 'only the tasks of this group'],
     ],
-    examples: ["holdfast pause mail --reason 'the provider is down'", 'holdfast pause mail --for 10m'],
+    examples: [
+      "holdfast pause mail --reason 'the provider is down'",
+      'holdfast pause mail --for 10m',
+      'holdfast pause mail --group acme',
+    ],
     load: () => import('../commands/pause.ts'),
   },
   {
@@ -185,9 +200,36 @@ export const OPERATOR_VERBS: readonly Verb[] = [
     summary: 'claim tasks from paused queues again',
     details: 'A queue that an unfinished move has paused is not resumed: run that move again.',
     args: '<queue...>',
-    options: [['--force', 'also resume a queue that a move has paused: its tasks may then run in both stores']],
-    examples: ['holdfast resume mail'],
+    options: [
+      ['--force', 'also resume a queue that a move has paused: its tasks may then run in both stores'],
+      ['--group <group>', 'only the pause of this group'],
+    ],
+    examples: ['holdfast resume mail', 'holdfast resume mail --group acme'],
     load: () => import('../commands/resume.ts'),
+  },
+  {
+    name: 'limit',
+    summary: 'limit a queue over all workers: running tasks, places per group, starts per time',
+    details:
+      'The limits given here replace those before; --none removes them. Without options it prints the limits of the queue,\n' +
+      'or of all queues. Every worker sees them within 5 s. docs/flow-control.md says what each promises.',
+    args: '[queue]',
+    options: [
+      ['--concurrency <n>', 'running tasks of the queue'],
+      ['--per-group <n>', 'running tasks of one group; groups take turns'],
+      ['--fair', 'groups take turns, without a limit for each'],
+      ['--rate <count/duration>', 'starts of the queue: 60/1m'],
+      ['--rate-per-group <count/duration>', 'starts of one group: 10/1s'],
+      ['--burst <n>', 'starts of a rate that may come at once (default: 1)'],
+      ['--none', 'remove all limits of the queue'],
+    ],
+    examples: [
+      'holdfast limit mail --concurrency 40 --per-group 2',
+      'holdfast limit mail --rate 60/1m',
+      'holdfast limit mail --none',
+      'holdfast limit',
+    ],
+    load: () => import('../commands/limit.ts'),
   },
   {
     name: 'workers',

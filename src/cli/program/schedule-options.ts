@@ -14,6 +14,7 @@ export interface ScheduleWords extends GlobalOptions {
   readonly catchUp?: string
   readonly queue?: string
   readonly priority?: string
+  readonly group?: string
   readonly ttl?: string
   readonly maxRetries?: string
   readonly maxReschedules?: string
@@ -34,6 +35,7 @@ export const planOptions = (words: ScheduleWords): ScheduleChanges => ({
 export const taskOptions = (words: ScheduleWords): ScheduledTaskOptions => ({
   ...given('queue', words.queue),
   ...given('priority', words.priority, integer),
+  ...given('group', words.group),
   ...given('ttl', words.ttl),
   ...given('maxRetries', words.maxRetries, limit),
   ...given('maxReschedules', words.maxReschedules, limit),

@@ -17,6 +17,7 @@ const POLICY: Options = [
 
 const TASK: Options = [
   ['--queue <queue>', 'the queue of its tasks (default: default)'],
+  ['--group <group>', 'whose work its tasks are, for limits and fair shares'],
   ['--priority <n>', '-1000 to 1000, higher first (default: 0)'],
   ['--ttl <duration>', 'its tasks expire if not claimed within this time'],
   ['--max-retries <n>', 'retries after the first run, or unlimited (default: 3)'],

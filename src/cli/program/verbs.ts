@@ -31,6 +31,7 @@ export const VERBS: readonly Verb[] = [
       ['-t, --type <type>', 'which handler runs it (required)'],
       ['-i, --input <json>', 'the input: JSON, - for standard input, @file (required)'],
       ['--queue <queue>', 'the queue to submit to (default: default)'],
+      ['--group <group>', 'whose work it is, for limits and fair shares'],
       ['--priority <n>', '-1000 to 1000, higher first (default: 0)'],
       ['--ttl <duration>', 'expires if not claimed within this time: 30s, 5m, 1h30m, 7d'],
       ['--expires-at <instant>', 'expires if not claimed before: 2026-01-28T17:00:00Z'],
@@ -68,6 +69,7 @@ export const VERBS: readonly Verb[] = [
       ],
       ['--type <type>', 'only this type'],
       ['--queue <queue>', 'only this queue'],
+      ['--group <group>', 'only tasks of this group'],
       ['--tag <name=value>', 'only with this label'],
       ['--limit <n>', 'maximum number of tasks, up to 1000 (default: 100)'],
       ['--cursor <cursor>', 'continue where the previous page ended'],
@@ -101,7 +103,7 @@ export const VERBS: readonly Verb[] = [
   },
   {
     name: 'amend',
-    summary: 'change a task that waits: its priority, time, expiry, input or tags',
+    summary: 'change a task that waits: its priority, time, expiry, input, group or tags',
     details: 'A task that runs or has ended is left as it is (exit code 4).',
     args: '<id>',
     options: [
@@ -111,6 +113,7 @@ export const VERBS: readonly Verb[] = [
       ['--ttl <duration>', 'it expires this long from now'],
       ['--expires-at <instant>', 'it expires then; `none`: never'],
       ['-i, --input <json>', 'the new input: JSON, - for standard input, @file'],
+      ['--group <group>', 'another group; `none`: it has no group'],
       ['--tag <name=value…>', 'labels, in place of all that it has'],
     ],
     examples: [`holdfast amend ${ID} --priority 10`, `holdfast amend ${ID} --delay 2h --ttl 1d`],

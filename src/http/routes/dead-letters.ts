@@ -14,6 +14,7 @@ const which: Readonly<Record<string, Schema>> = {
     {},
     {
       group: text('a fingerprint'),
+      taskGroup: text('the group of the task'),
       queue: text(),
       type: text(),
       tag: shape({ name: text(), value: text() }),

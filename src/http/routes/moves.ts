@@ -45,6 +45,7 @@ const AMENDMENT: Readonly<Record<string, Schema>> = {
   expiresAt: anything('not from this instant on; null: it never expires'),
   input: anything('in place of the input that it was submitted with'),
   encoding,
+  group: { type: ['string', 'null'], description: 'null: it has no group' },
   tags: { type: ['object', 'null'] },
 }
 

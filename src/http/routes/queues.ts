@@ -1,8 +1,8 @@
 /** Queues: their counts, pause and resume. */
-import type { PauseOptions } from '../../index.ts'
+import type { LimitOptions, PauseOptions, ResumeOptions } from '../../index.ts'
 import { STATS_CAP } from '../live/feed.ts'
 import type { Route } from '../route.ts'
-import { anything, flag, listOf, ref, shape, text } from '../wire/schemas.ts'
+import { anything, flag, LIMITS, listOf, ref, shape, text } from '../wire/schemas.ts'
 
 export const QUEUES: readonly Route[] = [
   {
@@ -27,7 +27,14 @@ export const QUEUES: readonly Route[] = [
     name: 'pauseQueue',
     summary: 'Stops workers from claiming from the queue; running tasks continue. Every worker sees it within 5 s',
     right: 'operate',
-    body: shape({}, { reason: text(), until: anything('the pause ends then (ISO 8601); default: it must be resumed') }),
+    body: shape(
+      {},
+      {
+        reason: text(),
+        until: anything('the pause ends then (ISO 8601); default: it must be resumed'),
+        group: text('only the tasks of this group'),
+      },
+    ),
     answer: shape({ queue: text(), paused: flag() }),
     run: async ({ client, params, body }) => {
       await client.queue(params['queue']!).pause(body as PauseOptions)
@@ -40,12 +47,33 @@ export const QUEUES: readonly Route[] = [
     name: 'resumeQueue',
     summary: 'Lets workers claim from the queue again',
     right: 'operate',
-    body: shape({}, { force: flag('also if an unfinished move between stores has paused it') }),
+    body: shape(
+      {},
+      {
+        force: flag('also if an unfinished move between stores has paused it'),
+        group: text('only the pause of this group'),
+      },
+    ),
     answer: shape({ queue: text(), paused: flag() }),
     refuses: ['MOVE_UNDER_WAY'],
     run: async ({ client, params, body }) => {
-      await client.queue(params['queue']!).resume({ force: body['force'] === true })
+      await client.queue(params['queue']!).resume(body as ResumeOptions)
       return { queue: params['queue'], paused: false }
+    },
+  },
+  {
+    method: 'post',
+    path: '/queues/{queue}/limit',
+    name: 'limitQueue',
+    summary:
+      'Limits the queue over all workers, in place of its limits before; an empty body removes them. Seen within 5 s',
+    right: 'operate',
+    body: shape({}, LIMITS),
+    answer: shape({ queue: text(), limits: anything('null: it has none') }),
+    run: async ({ client, params, body }) => {
+      const queue = client.queue(params['queue']!)
+      await queue.limit(Object.keys(body).length === 0 ? null : (body as LimitOptions))
+      return { queue: params['queue'], limits: await queue.limits() }
     },
   },
 ]

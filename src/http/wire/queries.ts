@@ -8,6 +8,7 @@ export const TASK_QUERY: Readonly<Record<string, Schema>> = {
   ),
   queue: text(),
   type: text(),
+  group: text('the group of the task'),
   tag: text('name=value'),
   workerId: text('running tasks of this worker'),
   createdAfter: text('an instant'),

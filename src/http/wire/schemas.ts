@@ -88,6 +88,7 @@ const task = shape(
     progress: anything('the last value that the handler reported'),
     payloads: { type: 'string', enum: ['shown', 'redacted', 'withheld'] },
     priority: whole(),
+    group: maybe(text('whose work it is')),
     availableAt: instant,
     expiresAt: maybe(instant),
     expiredAt: maybe(instant),
@@ -227,6 +228,18 @@ export const capped: Schema = {
   description: 'counts that are lower bounds',
 }
 
+const rate = text('a count and a duration: 60/1m')
+/** As `queue(name).limit()` takes them. */
+export const LIMITS: Readonly<Record<string, Schema>> = {
+  concurrency: whole('running tasks of the queue, over all workers'),
+  perGroup: whole('running tasks of one group'),
+  fair: flag('groups take turns'),
+  rate,
+  ratePerGroup: rate,
+  burst: whole('starts of a rate that may come at once'),
+}
+const limits = shape({}, { ...LIMITS, at: text(), by: text() })
+
 export const SCHEMAS = {
   ErrorCause: errorCause,
   Task: task,
@@ -235,6 +248,8 @@ export const SCHEMAS = {
     queue: text(),
     paused: flag(),
     pausedUntil: { type: ['string', 'null'], format: 'date-time' },
+    limits: { anyOf: [limits, { type: 'null' }] },
+    pausedGroups: listOf(text()),
     ...counts,
     capped,
   }),
@@ -251,6 +266,7 @@ export const COUNTS: Readonly<Record<string, Schema>> = counts
 export const taskOptions: Readonly<Record<string, Schema>> = {
   queue: text(),
   priority: whole('-1000 to 1000, higher first'),
+  group: text('whose work it is, for limits and fair shares'),
   at: anything('do not run before this instant (ISO 8601)'),
   delay: duration,
   ttl: duration,

@@ -10,9 +10,10 @@ import { withPatience } from '../patience.ts'
 import { notFound, type Session } from '../session.ts'
 import { type TaskQuery, toQuery } from '../tasks/inspect.ts'
 
-/** Like the query of `list`, without a status. `group` is a fingerprint from `groups`. */
-export interface DeadQuery extends Omit<TaskQuery, 'status' | 'workerId'> {
+/** Like the query of `list`, without a status. `group` is a fingerprint from `groups`; the group of the task is `taskGroup`. */
+export interface DeadQuery extends Omit<TaskQuery, 'status' | 'workerId' | 'group'> {
   readonly group?: string
+  readonly taskGroup?: string
 }
 
 /** `{}` means all of them. */
@@ -77,7 +78,7 @@ export class Selection {
 
   /** Only tasks that are dead now, so that one that fails again during the walk is not returned twice. */
   #byQuery(
-    { group, completedBefore, ...query }: DeadQuery,
+    { group, taskGroup, completedBefore, ...query }: DeadQuery,
     order: Page['order'],
   ): () => Promise<readonly Letter[] | null> {
     const { time } = this.#session
@@ -86,6 +87,7 @@ export class Selection {
     const wanted = toQuery({
       ...query,
       status: 'failed',
+      ...(taskGroup === undefined ? null : { group: taskGroup }),
       ...(completedBefore === undefined ? null : { completedBefore }),
     })
     const before: Instant = Math.min(wanted.completedBefore ?? deadBefore, deadBefore)

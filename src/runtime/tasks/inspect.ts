@@ -1,5 +1,6 @@
 /** Lists, counts and statistics of tasks. */
 import { HoldfastError } from '../../core/errors.ts'
+import type { LimitOptions } from '../../core/limits.ts'
 import { checkOptionNames } from '../../core/option-names.ts'
 import { isLastPage } from '../../core/page-weight.ts'
 import { checkGroup, checkId, checkInteger, checkName, type InstantInput, parseInstant } from '../../core/submission.ts'
@@ -57,6 +58,9 @@ export interface QueueStats extends QueueCounts {
   readonly paused: boolean
   /** When the pause ends by itself; null: it must be resumed, or the queue is not paused. */
   readonly pausedUntil: Instant | null
+  /** null: it has none. */
+  readonly limits: LimitOptions | null
+  readonly pausedGroups: readonly string[]
 }
 
 const NOT_ARCHIVED = ['pending', 'running', 'completed', 'failed', 'cancelled', 'expired'] as const
@@ -176,6 +180,8 @@ export const queueStats = async (
     queue,
     paused: paused.has(queue),
     pausedUntil: queues.pausedUntil(queue),
+    limits: queues.limits.of(queue),
+    pausedGroups: [...queues.limits.pausedGroups(queue).keys()],
     ...counts[i]!,
   }))
 }

@@ -1,6 +1,6 @@
 /** Exports a store as lines of JSON. It reads page by page, so memory does not grow with the size of the store. */
 
-import { PAUSE, QUEUE, SCHEDULE } from '../../core/document-names.ts'
+import { FLOW, PAUSE, QUEUE, SCHEDULE } from '../../core/document-names.ts'
 import { readPause } from '../../core/pause.ts'
 import {
   EXPORT_VERSION,
@@ -9,6 +9,7 @@ import {
   type ExportLine,
   printLine,
 } from '../../core/portable.ts'
+import { readFlow } from '../../core/queue-flow.ts'
 import { isDeleted } from '../../core/schedule.ts'
 import { STATUSES, type TaskRecord } from '../../core/task.ts'
 import { withPatience } from '../patience.ts'
@@ -49,8 +50,14 @@ export async function* exportLines(session: Session, query: TaskQuery = {}): Asy
 type Part = AsyncGenerator<ExportLine, void, undefined>
 
 async function* queuesOf(session: Session): Part {
-  for (const { name } of await withPatience(session, () => session.store.documents.list(QUEUE)))
-    yield { kind: 'queue', queue: name.slice(QUEUE.length) }
+  const { documents } = session.store
+  const flows = await withPatience(session, () => documents.list(FLOW))
+  const flowOf = new Map(flows.map(({ name, value }) => [name.slice(FLOW.length), readFlow(value)]))
+  for (const { name } of await withPatience(session, () => documents.list(QUEUE))) {
+    const queue = name.slice(QUEUE.length)
+    const flow = flowOf.get(queue)
+    yield { kind: 'queue', queue, ...(flow === undefined ? null : { flow }) }
+  }
 }
 
 /** Exported before the tasks, so that a paused queue does not run while the rest is being imported. */

@@ -1,6 +1,6 @@
 /** Imports the lines of an export. It reads the file twice, so that nothing is written before the whole file has been checked. */
 
-import { PAUSE, QUEUE, SCHEDULE } from '../../core/document-names.ts'
+import { FLOW, PAUSE, QUEUE, SCHEDULE } from '../../core/document-names.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import { keyIsLive } from '../../core/idempotency.ts'
 import { type ExportCounts, type ExportLine, readLine, requeueImported } from '../../core/portable.ts'
@@ -172,6 +172,7 @@ class Import {
     switch (line.kind) {
       case 'queue':
         await put(QUEUE + line.queue, {})
+        if (line.flow !== undefined) await put(FLOW + line.queue, line.flow)
         break
       case 'pause': {
         const { queue, ...pause } = line.pause

@@ -1,6 +1,6 @@
 /** Pauses the new store while a move copies into it. These pauses are marked as the move's and end with it. */
 
-import { PAUSE, QUEUE } from '../../core/document-names.ts'
+import { FLOW, PAUSE, QUEUE } from '../../core/document-names.ts'
 import { isInForce, type Pause, readPause } from '../../core/pause.ts'
 import type { Instant } from '../../core/task.ts'
 import { pause } from '../clock.ts'
@@ -82,9 +82,11 @@ export class MovePauses {
   }
 }
 
-/** Copies the names of queues to the new store. */
+/** Copies the names and limits of queues to the new store; a queue that is limited there keeps those limits. */
 export const copyQueues = async (from: Session, to: Session): Promise<string[]> => {
   const documents = await withPatience(from, () => from.store.documents.list(QUEUE))
-  for (const { name, value } of documents) await withPatience(to, () => to.store.documents.put(name, value, 0))
+  const flows = await withPatience(from, () => from.store.documents.list(FLOW))
+  for (const { name, value } of [...documents, ...flows])
+    await withPatience(to, () => to.store.documents.put(name, value, 0))
   return documents.map(({ name }) => name.slice(QUEUE.length))
 }

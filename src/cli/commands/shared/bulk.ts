@@ -9,6 +9,7 @@ import type { GlobalOptions } from '../../program/session.ts'
 export interface BulkOptions extends GlobalOptions {
   readonly type?: string
   readonly queue?: string
+  readonly taskGroup?: string
   readonly tag?: string
   readonly yes?: boolean
   readonly dryRun?: boolean
@@ -17,12 +18,14 @@ export interface BulkOptions extends GlobalOptions {
 export interface Filter {
   readonly type?: string
   readonly queue?: string
+  readonly taskGroup?: string
   readonly tag?: { readonly name: string; readonly value: string }
 }
 
-export const filterOf = ({ type, queue, tag: label }: BulkOptions): Filter => ({
+export const filterOf = ({ type, queue, taskGroup, tag: label }: BulkOptions): Filter => ({
   ...(type === undefined ? null : { type }),
   ...(queue === undefined ? null : { queue }),
+  ...(taskGroup === undefined ? null : { taskGroup }),
   ...(label === undefined ? null : { tag: tag(label) }),
 })
 

@@ -8,7 +8,7 @@ import { MOVED, SPARSE, MIGRATIONS as SQLITE } from '../../src/store/sqlite/sche
 const hashOf = (sql: string): string => createHash('sha256').update(sql).digest('hex').slice(0, 16)
 
 test('the migrations of SQLite are those that were released', () => {
-  expect(SQLITE.map(hashOf)).toEqual(['4f82f498648df7ac', 'ef6a0c162db56ad5', '4c7d01391d9292a2'])
+  expect(SQLITE.map(hashOf)).toEqual(['4f82f498648df7ac', 'ef6a0c162db56ad5', '4c7d01391d9292a2', 'ce81638c2448dcd4'])
 })
 
 test('the migrations of PostgreSQL are those that were released', () => {

@@ -44,6 +44,7 @@ export const conditionOf = (query: Query, now: Instant, tagged: Tagged): Conditi
   const parts: readonly (Condition | false)[] = [
     query.queue !== undefined && { sql: 'queue = ?', values: [query.queue] },
     query.type !== undefined && { sql: 'type = ?', values: [query.type] },
+    query.group !== undefined && { sql: 'task_group = ?', values: [query.group] },
     views !== undefined && {
       sql: `(${views.map(({ sql }) => sql).join(' or ') || 'false'})`,
       values: views.flatMap(({ values }) => values),

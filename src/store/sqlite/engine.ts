@@ -7,6 +7,7 @@ import { replacedBy, type StoreState } from '../../core/restore.ts'
 import type { Instant } from '../../core/task.ts'
 import { type Row, weightOfRow } from '../sql/rows.ts'
 import { claimRows, idleLook } from './claim/claim.ts'
+import { waitingGroups } from './claim/waiting-groups.ts'
 import type { HostClock } from './clock.ts'
 import { mono } from './clock.ts'
 import { writeHighWater } from './clock-mark.ts'
@@ -233,6 +234,8 @@ export class Engine {
         return countTasks(db, ask.query, ask.limits, ask.limits.now ?? this.#clock.now())
       case 'count-queues':
         return countQueues(db, ask.names, ask.cap, ask.now ?? this.#clock.now())
+      case 'waiting-groups':
+        return waitingGroups(db, ask.request, ask.request.now ?? this.#clock.now())
       case 'get-document':
         return getDocument(db, ask.name)
       case 'list-documents':

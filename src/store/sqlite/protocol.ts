@@ -3,7 +3,7 @@ import type { MessagePort } from 'node:worker_threads'
 import type { Code, ErrorDetails } from '../../core/errors.ts'
 import type { KeyRecord } from '../../core/idempotency.ts'
 import type { Instant } from '../../core/task.ts'
-import type { ClaimRequest, CountLimits, Page, Query, Removal, Renewal } from '../store.ts'
+import type { ClaimRequest, CountLimits, GroupsRequest, Page, Query, Removal, Renewal } from '../store.ts'
 import type { PackedLeases } from '../threads/packed-leases.ts'
 import type { ClockMark } from './clock-mark.ts'
 import type { Columns } from './write/columns.ts'
@@ -47,6 +47,7 @@ export type ReadCall =
       readonly cap: number
       readonly now: Instant | null
     }
+  | { readonly call: 'waiting-groups'; readonly request: GroupsRequest }
   | { readonly call: 'get-document'; readonly name: string }
   | { readonly call: 'list-documents'; readonly prefix: string }
   | { readonly call: 'list-detached-keys'; readonly limit: number; readonly after?: string }

@@ -5,6 +5,7 @@ import { RECOVER } from './errors.ts'
 import { TABLES } from './migrations/1-tables.ts'
 import { CHANGES } from './migrations/2-changes.ts'
 import { LEASE_TTL } from './migrations/3-lease-ttl.ts'
+import { GROUPS } from './migrations/4-groups.ts'
 
 /**
  * Statuses that few tasks have. Written as comparisons, because with `in (…)` every update of any task cost 4 µs more. Queries
@@ -16,7 +17,7 @@ export const SPARSE = `status <> 'pending' and status <> 'running' and status <>
 export const MOVED = `revision > 1 and status <> 'running'`
 
 /** Frozen: test/store/sql/migrations.test.ts has the hash of each. To change the schema, add a file at the end. */
-export const MIGRATIONS: readonly string[] = [TABLES, CHANGES, LEASE_TTL]
+export const MIGRATIONS: readonly string[] = [TABLES, CHANGES, LEASE_TTL, GROUPS]
 
 export const SCHEMA_VERSION = MIGRATIONS.length
 

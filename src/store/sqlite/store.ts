@@ -20,6 +20,7 @@ import type {
   CountLimits,
   DetachedKeys,
   Documents,
+  GroupsRequest,
   Inserted,
   Insertion,
   InsertOptions,
@@ -161,10 +162,14 @@ class SqliteStore implements Store {
   }
 
   async claim(request: ClaimRequest): Promise<ClaimResult> {
-    const { now, leased, due, next } = await this.#ask<ClaimedRows>({ call: 'claim', request })
+    const { now, leased, due, next, held } = await this.#ask<ClaimedRows>({ call: 'claim', request })
     const { queue, workerId, op, leaseTtl } = request
     const claimedWith = { queue, workerId, op, leaseTtl, now }
-    return { leased: unpackClaimed(leased, claimedWith), due: due.map(decodeWhole), next }
+    return { leased: unpackClaimed(leased, claimedWith), due: due.map(decodeWhole), next, ...held }
+  }
+
+  waitingGroups(request: GroupsRequest): Promise<readonly string[]> {
+    return this.#ask({ call: 'waiting-groups', request })
   }
 
   async commit(changes: readonly Change[]): Promise<Committed[]> {
@@ -274,9 +279,9 @@ class SqliteStore implements Store {
   }
 }
 
-const encodeInsertion = ({ task, key }: Insertion): InsertRow => {
+const encodeInsertion = ({ task, key, replaces }: Insertion): InsertRow => {
   const fresh = isFresh(task)
-  return { row: fresh ? encodeFresh(task) : encodeWhole(task), fresh, key: key ?? null }
+  return { row: fresh ? encodeFresh(task) : encodeWhole(task), fresh, key: key ?? null, replaces: replaces ?? null }
 }
 
 const CREATED: Inserted = { outcome: 'created' }

@@ -38,6 +38,7 @@ const READS: ReadonlySet<Call['call']> = new Set<ReadCall['call']>([
   'list',
   'count',
   'count-queues',
+  'waiting-groups',
   'get-document',
   'list-documents',
   'list-detached-keys',

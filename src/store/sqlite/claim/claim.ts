@@ -8,13 +8,15 @@ import { prepared } from '../connection.ts'
 import type { Tally } from '../read/counts.ts'
 import { cutRows } from '../read/query.ts'
 import { CLAIMED_COLUMNS, type Claimed, packClaimed } from './claimed.ts'
-import { earlier, one, Ready } from './ready.ts'
+import { earlier, one } from './ready.ts'
+import { type HeldBack, select } from './selection.ts'
 
 export interface ClaimedRows {
   readonly now: Instant
   readonly leased: Claimed | null
   readonly due: Row[]
   readonly next: Instant | null
+  readonly held: HeldBack | null
 }
 
 const LAPSED = `select ${COLUMNS} from holdfast_task indexed by holdfast_task_lease where status = 'running' and lease_expires_at <= ? order by lease_expires_at limit ?`
@@ -38,13 +40,12 @@ const BY_KEYS = `select ${CLAIMED_COLUMNS} from holdfast_task where key in (sele
  * lock. null if it needs the lock. While another process holds the lock, no worker can renew, and live workers must not look dead.
  */
 export const idleLook = (db: DatabaseSync, want: ClaimRequest, now: Instant): ClaimedRows | null => {
-  const ready = new Ready(db, want.queue, want.types, now)
-  const { keys, later } = ready.keys(1)
+  const { keys, later, held, turnOver } = select(db, want, now, 1)
   if (keys.length > 0 && want.limit > 0) return null
   const { lapsed, expired } = dueRows(db, want, now)
   if (lapsed.length > 0) return null
-  ready.turnOver()
-  return { now, leased: null, due: expired, next: nextLook(db, later) }
+  turnOver()
+  return { now, leased: null, due: expired, next: nextLook(db, later), held }
 }
 
 /** Under the write lock. `isLate`: the look has waited for it, and so have the renewals of others. They come first: lapsed leases are left out. */
@@ -55,18 +56,19 @@ export const claimRows = (
   tally: Tally,
   isLate: boolean,
 ): ClaimedRows => {
-  const ready = new Ready(db, want.queue, want.types, now)
-  const found = ready.keys(Math.max(1, want.limit))
-  const keys = want.limit === 0 ? [] : found.keys
-  ready.turnOver()
+  // Claims that share this transaction count.
+  if (want.limits !== undefined) tally.write(db)
+  const { keys: found, later, held, turnOver } = select(db, want, now, Math.max(1, want.limit))
+  const keys = want.limit === 0 ? [] : found
+  turnOver()
   const rows = keys.length === 0 ? [] : rowsOf(db, keys)
   if (rows.length > 0) lease(db, want, now, keys.slice(0, rows.length))
   tally.add(want.queue, 'pending', -rows.length)
   tally.add(want.queue, 'running', rows.length)
-  const next = rows.length < keys.length ? now : nextLook(db, found.later)
+  const next = rows.length < keys.length ? now : nextLook(db, later)
   const { lapsed, expired } = dueRows(db, want, now)
   const due = isLate ? expired : [...lapsed, ...expired]
-  return { now, leased: rows.length === 0 ? null : packClaimed(rows), due, next }
+  return { now, leased: rows.length === 0 ? null : packClaimed(rows), due, next, held }
 }
 
 const KEY_AT = 0

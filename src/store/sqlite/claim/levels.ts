@@ -5,32 +5,33 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Instant } from '../../../core/task.ts'
 import { prepared } from '../connection.ts'
+import type { LineKind } from './lines.ts'
 
-/** The most levels in one look, at about 5 µs each. A level is a type with one of its priorities; tasks that may expire are separate levels. */
+/** The most levels in one look, at about 5 µs each. A level is a type with one of its priorities, in one line. */
 const MOST_LEVELS = 5_000
 /** The most due levels in one look: each is read for candidates. */
 const MOST_DUE = 500
 
 interface Level {
   readonly type: string
-  readonly expiring: 0 | 1
+  readonly kind: LineKind
   readonly priority: number
 }
 
 const first = (where: string): string =>
-  `(select key from holdfast_task indexed by holdfast_task_ready where status = 'pending' and queue = ?1 and ${where} order by type, expiring, priority desc, available_at limit 1)`
+  `(select key from holdfast_task indexed by holdfast_task_ready where status = 'pending' and queue = ?1 and ${where} order by type, line, priority desc, available_at limit 1)`
 
 const LEVELS = `
   with recursive level(key) as (
     select ${first('type > ?2')}
     union all
     select coalesce(
-      ${first('type = t.type and expiring = t.expiring and priority < t.priority')},
-      ${first('type = t.type and expiring > t.expiring')},
+      ${first('type = t.type and line = t.line and priority < t.priority')},
+      ${first('type = t.type and line > t.line')},
       ${first('type > t.type')}
     ) from level cross join holdfast_task t on t.key = level.key
   )
-  select t.type, t.expiring, t.priority, t.available_at from level cross join holdfast_task t on t.key = level.key`
+  select t.type, t.line, t.priority, t.available_at from level cross join holdfast_task t on t.key = level.key`
 
 interface Turn {
   /** The next look begins after this type. */
@@ -56,13 +57,13 @@ export const dueLevels = (db: DatabaseSync, queue: string, now: Instant): DueLev
   let [passed, complete, current] = [0, '', '']
   let isCut = false
   for (const row of prepared(db, LEVELS).iterate(queue, known?.after ?? '')) {
-    const [type, expiring, priority, begins] = row as unknown as [string, 0 | 1, number, Instant]
+    const [type, kind, priority, begins] = row as unknown as [string, LineKind, number, Instant]
     if (type !== current) complete = current
     isCut = passed >= MOST_LEVELS || levels.length >= MOST_DUE
     if (isCut) break
     passed++
     current = type
-    if (begins <= now) levels.push({ type, expiring, priority })
+    if (begins <= now) levels.push({ type, kind, priority })
     else later = later === null ? begins : Math.min(later, begins)
   }
   // Nothing is left after where this look began, and it did not begin at the front: the front is next.

@@ -6,19 +6,17 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { Instant } from '../../../core/task.ts'
 import { prepared } from '../connection.ts'
 import { type DueLevels, dueLevels } from './levels.ts'
-
-/** The position of a candidate in the queue. */
-type Candidate = [key: number, availableAt: Instant, id: string]
+import { type Candidate, inOrder, type Line, type LineKind, mayExpire } from './lines.ts'
 
 const READY = `from holdfast_task indexed by holdfast_task_ready where status = 'pending' and queue = ?`
-const IN_LINE = `${READY} and type = ? and expiring = ?`
-const TOP_LEVEL = `select priority ${IN_LINE} order by priority desc limit 1`
+const IN_LINE = `${READY} and type = ? and line = ?`
+const NEXT_LINE = `select line, priority ${READY} and type = ? and line > ? order by line, priority desc limit 1`
 const NEXT_LEVEL = `select priority ${IN_LINE} and priority < ? order by priority desc limit 1`
 /**
  * The next lower priority with a due task, and the first due time of the priorities skipped on the way. One statement that jumps along
  * the index skips 2,000 priorities in 3 ms; one query per priority took 150 ms.
  */
-const LEVEL_BELOW = `${IN_LINE.replace('queue = ?', 'queue = ?1').replace('type = ?', 'type = ?2').replace('expiring = ?', 'expiring = ?3')} and priority < level.priority order by priority desc, available_at limit 1`
+const LEVEL_BELOW = `${IN_LINE.replace('queue = ?', 'queue = ?1').replace('type = ?', 'type = ?2').replace('line = ?', 'line = ?3')} and priority < level.priority order by priority desc, available_at limit 1`
 const NEXT_DUE_LEVEL = `
   with recursive level(priority, begins) as (
     select ?4, ?5 + 1
@@ -30,18 +28,9 @@ const NEXT_DUE_LEVEL = `
 const FEW_LEVELS = 8
 const CANDIDATES = `select key, available_at, id ${IN_LINE} and priority = ? and (available_at, id) > (?, ?) and available_at <= ? and (expires_at is null or expires_at > ?) order by available_at, id limit ?`
 const LATER = `select available_at ${IN_LINE} and priority = ? and available_at > ? order by available_at limit 1`
-const LIVE = `select 1 from holdfast_task indexed by holdfast_task_live where status = 'pending' and queue = ? and type = ? and priority = ? and expires_at > ? limit 1`
+const LIVE = `select 1 from holdfast_task indexed by holdfast_task_live where status = 'pending' and queue = ? and type = ? and line = ? and priority = ? and expires_at > ? limit 1`
 const FIRST_TYPE = `select type ${READY} order by type limit 1`
 const NEXT_TYPE = `select type ${READY} and type > ? order by type limit 1`
-
-/** The tasks of one type, either those that may expire or those that may not, at its next priority. */
-interface Line {
-  readonly type: string
-  readonly expiring: 0 | 1
-  priority: number
-  /** True if its other priorities are separate lines. */
-  readonly isOnly: boolean
-}
 
 /** The part of a line that has been read at one priority. */
 interface Read {
@@ -52,6 +41,9 @@ interface Read {
   share: number
   isExhausted: boolean
 }
+
+/** The first `limit` tasks of these lines, which are of one priority. */
+export type Pick = (lines: readonly Line[], limit: number) => readonly Candidate[]
 
 export class Ready {
   readonly #db: DatabaseSync
@@ -75,12 +67,16 @@ export class Ready {
       this.#lines = this.#due.levels.map((level) => ({ ...level, isOnly: true }))
       return
     }
-    for (const type of typesToAsk(db, queue, types)) {
-      for (const expiring of [0, 1] as const) {
-        const priority = one<number>(db, TOP_LEVEL, queue, type, expiring)
-        if (priority !== undefined) this.#lines.push({ type, expiring, priority, isOnly: false })
-      }
-    }
+    for (const type of typesToAsk(db, queue, types))
+      for (let line = this.#lineBehind(type, -1); line !== undefined; line = this.#lineBehind(type, line.kind))
+        this.#lines.push(line)
+  }
+
+  #lineBehind(type: string, kind: LineKind | -1): Line | undefined {
+    const found = prepared(this.#db, NEXT_LINE).get(this.#queue, type, kind) as unknown as
+      | [LineKind, number]
+      | undefined
+    return found && { type, kind: found[0], priority: found[1], isOnly: false }
   }
 
   /** Makes the next look start after the levels that this one has seen. */
@@ -88,15 +84,18 @@ export class Ready {
     this.#due?.turnOver()
   }
 
-  /** Keys of the first `limit` tasks, and the next instant at which one more becomes available. */
-  keys(limit: number): { keys: number[]; later: Instant | null } {
+  /**
+   * Keys of the first `limit` tasks, and the next instant at which one more becomes available: if there are fewer, or if it `mustKnowLater`.
+   * `pick` chooses from the lines at one priority.
+   */
+  keys(limit: number, pick: Pick = this.first, mustKnowLater = false): { keys: number[]; later: Instant | null } {
     const keys: number[] = []
     let later: Instant | null = null
-    while (this.#lines.length > 0 && keys.length < limit) {
+    while (this.#lines.length > 0 && (keys.length < limit || mustKnowLater)) {
       const level = this.#lines.reduce((most, { priority }) => Math.max(most, priority), Number.NEGATIVE_INFINITY)
       const lines = this.#lines.filter(({ priority }) => priority === level)
-      for (const [key] of this.#first(lines, limit - keys.length)) keys.push(key)
-      if (keys.length < limit) for (const line of lines) later = earlier(later, this.#later(line))
+      if (keys.length < limit) for (const [key] of pick(lines, limit - keys.length)) keys.push(key)
+      if (keys.length < limit || mustKnowLater) for (const line of lines) later = earlier(later, this.#later(line))
       for (const line of lines) this.#down(line)
       this.#lines = this.#lines.filter(({ priority }) => priority !== NONE)
     }
@@ -104,7 +103,7 @@ export class Ready {
   }
 
   /** Reads a share of each line and merges the shares as far as the order is certain; then reads more of the lines that ran out. */
-  #first(lines: readonly Line[], limit: number): Candidate[] {
+  readonly first: Pick = (lines, limit) => {
     const share = lines.length === 1 ? limit : Math.ceil((limit * 1.5) / lines.length) + 2
     const reads = lines.map((line): Read => ({ line, waiting: [], last: null, share, isExhausted: this.#isDead(line) }))
     const first: Candidate[] = []
@@ -132,7 +131,7 @@ export class Ready {
     read.waiting = prepared(this.#db, CANDIDATES).all(
       queue,
       line.type,
-      line.expiring,
+      line.kind,
       line.priority,
       at,
       id,
@@ -146,25 +145,26 @@ export class Ready {
   }
 
   /** True if everything in the line has expired: any number of expired tasks is skipped with one query. */
-  #isDead({ type, expiring, priority }: Line): boolean {
-    return expiring === 1 && one(this.#db, LIVE, this.#queue, type, priority, this.#now) === undefined
+  #isDead(line: Line): boolean {
+    const { type, kind, priority } = line
+    return mayExpire(line) && one(this.#db, LIVE, this.#queue, type, kind, priority, this.#now) === undefined
   }
 
-  #later({ type, expiring, priority }: Line): Instant | undefined {
-    return one(this.#db, LATER, this.#queue, type, expiring, priority, this.#now)
+  #later({ type, kind, priority }: Line): Instant | undefined {
+    return one(this.#db, LATER, this.#queue, type, kind, priority, this.#now)
   }
 
   #down(line: Line): void {
-    const { type, expiring, priority } = line
+    const { type, kind, priority } = line
     if (line.isOnly || ++this.#levels <= FEW_LEVELS) {
-      const below = line.isOnly ? undefined : one<number>(this.#db, NEXT_LEVEL, this.#queue, type, expiring, priority)
+      const below = line.isOnly ? undefined : one<number>(this.#db, NEXT_LEVEL, this.#queue, type, kind, priority)
       line.priority = below ?? NONE
       return
     }
     const [below, later] = prepared(this.#db, NEXT_DUE_LEVEL).get(
       this.#queue,
       type,
-      expiring,
+      kind,
       priority,
       this.#now,
     ) as unknown as [number | null, Instant | null]
@@ -188,8 +188,6 @@ const typesToAsk = (db: DatabaseSync, queue: string, wanted: readonly string[]):
   }
   return found
 }
-
-const inOrder = (a: Candidate, b: Candidate): number => a[1] - b[1] || (a[2] < b[2] ? -1 : a[2] > b[2] ? 1 : 0)
 
 /** How many of these ordered candidates are not after `end`. */
 const countUntil = (candidates: readonly Candidate[], end: Candidate): number => {

@@ -13,6 +13,8 @@ export interface InsertRow {
   readonly row: Row
   readonly fresh: boolean
   readonly key: KeyRecord | null
+  /** As of Insertion. */
+  readonly replaces: string | null
 }
 
 /** Like `Inserted` of the contract, with rows instead of records. null means created. */
@@ -95,13 +97,13 @@ const insertTask = (db: DatabaseSync, row: Row, fresh: boolean, tally: Tally): {
 
 export const insertRow = (
   db: DatabaseSync,
-  { row, fresh, key }: InsertRow,
+  { row, fresh, key, replaces }: InsertRow,
   now: Instant,
   tally: Tally,
 ): InsertedRow => {
   if (key !== null) {
     const held = findKey(db, key.key)
-    if (held !== null && keyIsLive(held.key, held.task !== null, now)) return held
+    if (held !== null && held.key.taskId !== replaces && keyIsLive(held.key, held.task !== null, now)) return held
   }
   const clash = insertTask(db, row, fresh, tally)
   if (clash !== null) return clash

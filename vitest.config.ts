@@ -77,7 +77,13 @@ export default defineConfig({
       {
         test: {
           name: 'servers',
-          include: ['test/stores.test.ts', 'test/payloads.test.ts', 'test/instants.test.ts', ...ON_SERVERS],
+          include: [
+            'test/stores.test.ts',
+            'test/coalescing.test.ts',
+            'test/payloads.test.ts',
+            'test/instants.test.ts',
+            ...ON_SERVERS,
+          ],
           globalSetup: ['test/servers/global-setup.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,

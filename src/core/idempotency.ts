@@ -24,4 +24,4 @@ export const keySubject = (type: string, input: Payload): string =>
   `${type}\n${input.encoding}\n${input.encoding === 'json' ? canonicalJson(decodePayload(input.text, 'json')) : input.text}`
 
 /** Keys that Holdfast generates. */
-export const RESERVED_KEY = /^(replay|schedule):/
+export const RESERVED_KEY = /^(replay|schedule|coalesce):/

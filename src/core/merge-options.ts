@@ -11,6 +11,9 @@ const ALIKE: Readonly<Record<string, string>> = {
   maxAttempts: 'maxRetries',
 }
 
+/** Defaults that do not go with `coalesce` give way to it. */
+const NOT_COALESCED: ReadonlySet<string> = new Set(['delay', 'idempotencyTtl', 'onMismatch'])
+
 /** An option that is undefined is not given. */
 export const mergeOptions = (further: SubmitOptions, nearer: SubmitOptions): SubmitOptions => {
   for (const _ in further) return merged(further, nearer)
@@ -25,6 +28,7 @@ const merged = (further: SubmitOptions, nearer: SubmitOptions): SubmitOptions =>
   for (const [name, value] of Object.entries(further)) {
     const alike = ALIKE[name]
     if (alike !== undefined && given[alike] !== undefined) continue
+    if (nearer.coalesce !== undefined && NOT_COALESCED.has(name)) continue
     if (hasPolicy && (name === 'maxRetries' || name === 'maxAttempts')) continue
     options[name] = value
   }

@@ -12,7 +12,7 @@ export type Overlap = 'skip' | 'allow'
 /** Options of every task of a schedule. Excludes key, id and instants, which would be the same for all of them. */
 export type ScheduledTaskOptions = Omit<
   SubmitOptions,
-  'id' | 'idempotencyKey' | 'idempotencyTtl' | 'onMismatch' | 'at' | 'expiresAt'
+  'id' | 'idempotencyKey' | 'idempotencyTtl' | 'onMismatch' | 'coalesce' | 'at' | 'expiresAt'
 >
 
 export interface ScheduleTiming {
@@ -135,7 +135,16 @@ export const parsePolicy = ({ overlap, catchUp }: SchedulePolicy, before: Policy
 
 export const DEFAULT_POLICY: Policy = { overlap: 'skip', catchUp: 'skip' }
 
-const NOT_FOR_MANY = ['id', 'idempotencyKey', 'idempotencyTtl', 'onMismatch', 'at', 'expiresAt', 'tx'] as const
+const NOT_FOR_MANY = [
+  'id',
+  'idempotencyKey',
+  'idempotencyTtl',
+  'onMismatch',
+  'coalesce',
+  'at',
+  'expiresAt',
+  'tx',
+] as const
 
 /** Validates by building a task and discarding it, so that errors appear before the first slot. */
 export const checkTaskOptions = (type: string, input: Payload, options: ScheduledTaskOptions): ScheduledTaskOptions => {

@@ -1,4 +1,5 @@
 /** Validates a submission, fills in defaults, and builds the task record. Nothing is written before this succeeds. */
+import type { CoalesceOptions } from './coalesce.ts'
 import { type Duration, parseDuration } from './durations.ts'
 import { type Code, HoldfastError } from './errors.ts'
 import { DEFAULT_IDEMPOTENCY_TTL, RESERVED_KEY } from './idempotency.ts'
@@ -47,6 +48,8 @@ export interface SubmitOptions {
   readonly idempotencyTtl?: Duration
   /** If the key was used with another type or input: an error (default), or the existing task. */
   readonly onMismatch?: 'error' | 'existing'
+  /** One task for many triggers of a key, for as long as it waits. Excludes `idempotencyKey`, `id`, `at`, `delay` and `tx`. */
+  readonly coalesce?: CoalesceOptions
   readonly tags?: Readonly<Record<string, string>>
   /** Any UUID. Generated if omitted. */
   readonly id?: string
@@ -70,6 +73,7 @@ const KNOWN: ReadonlySet<string> = new Set<keyof SubmitOptions | 'tx'>([
   'idempotencyKey',
   'idempotencyTtl',
   'onMismatch',
+  'coalesce',
   'tags',
   'id',
   'tx',
@@ -177,7 +181,7 @@ export const checkDefaults = (defaults: SubmitOptions, known: ReadonlySet<string
 }
 
 /** Options of a single task, which cannot be defaults. */
-const OF_ONE: ReadonlySet<string> = new Set(['id', 'idempotencyKey', 'at', 'expiresAt', 'tx'])
+const OF_ONE: ReadonlySet<string> = new Set(['id', 'idempotencyKey', 'coalesce', 'at', 'expiresAt', 'tx'])
 export const DEFAULTABLE: ReadonlySet<string> = new Set([...KNOWN].filter((name) => !OF_ONE.has(name)))
 
 const keyLifetime = ({ idempotencyTtl }: SubmitOptions, now: Instant): { expiresAt: Instant; exact: boolean } =>
@@ -203,6 +207,8 @@ const checkOptions = (options: SubmitOptions): void => {
   if (options.idempotencyKey === undefined && options.idempotencyTtl !== undefined) {
     throw refused('INVALID_OPTION', 'idempotencyTtl', 'needs an idempotencyKey')
   }
+  // The runtime takes it out where it can be used: see coalesce.ts.
+  if (options.coalesce !== undefined) throw refused('INVALID_OPTION', 'coalesce', 'is not possible here')
   if (options.onMismatch !== undefined && options.onMismatch !== 'error' && options.onMismatch !== 'existing') {
     throw refused('INVALID_OPTION', 'onMismatch', "must be 'error' or 'existing'")
   }
@@ -285,7 +291,7 @@ const checkKey = (key: string): string => {
     throw refused(
       'INVALID_OPTION',
       'idempotencyKey',
-      "must not begin with 'replay:' or 'schedule:', which Holdfast uses itself",
+      "must not begin with 'replay:', 'schedule:' or 'coalesce:', which Holdfast uses itself",
     )
   return key
 }
@@ -316,7 +322,7 @@ export const checkTags = (tags: Readonly<Record<string, string>>): Readonly<Reco
   return Object.fromEntries(entries)
 }
 
-const isPlainText = (text: unknown, longest: number): boolean =>
+export const isPlainText = (text: unknown, longest: number): boolean =>
   typeof text === 'string' && text.length <= longest && text.isWellFormed() && !text.includes('\0')
 
 export const checkInteger = (value: number, field: string, least: number, most: number): number => {

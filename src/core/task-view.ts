@@ -67,12 +67,14 @@ export class Task<Input = unknown, Output = unknown> {
   declare readonly progress: unknown
   /** True if submit found this task under the idempotency key instead of creating it. */
   readonly deduplicated: boolean
+  /** True if submit changed this task, which waited under the coalesce key, instead of creating one. */
+  readonly coalesced: boolean
   readonly #record: TaskRecord
   #input: { readonly value: unknown } | undefined
   #output: { readonly value: unknown } | undefined
 
   /** Its fields are its own, so that `{ ...task }` has them. */
-  constructor(record: TaskRecord, deduplicated = false) {
+  constructor(record: TaskRecord, deduplicated = false, coalesced = false) {
     this.#record = record
     this.id = record.id
     this.queue = record.queue
@@ -109,6 +111,7 @@ export class Task<Input = unknown, Output = unknown> {
     this.retryPolicy = record.retryPolicy ?? STORED_DEFAULTS.retryPolicy
     this.lease = record.lease === null ? null : { ...record.lease, deadline: deadlineOf(record) }
     this.deduplicated = deduplicated
+    this.coalesced = coalesced
     Object.defineProperties(this, Task.#payloads)
   }
 
@@ -163,10 +166,11 @@ export class Task<Input = unknown, Output = unknown> {
       tags: this.tags,
       retryPolicy: this.retryPolicy,
     }
-    return withIsoInstants({ ...shown, ...(this.deduplicated ? { deduplicated: true } : null) }) as Record<
-      string,
-      unknown
-    >
+    return withIsoInstants({
+      ...shown,
+      ...(this.deduplicated ? { deduplicated: true } : null),
+      ...(this.coalesced ? { coalesced: true } : null),
+    }) as Record<string, unknown>
   }
 }
 

@@ -4,7 +4,7 @@ import { type Code, HoldfastError } from '../core/errors.ts'
 import { mergeOptions } from '../core/merge-options.ts'
 import { checkDefaults, checkName, DEFAULTABLE, type SubmitOptions } from '../core/submission.ts'
 
-export type SubmitDefaults = Omit<SubmitOptions, 'id' | 'idempotencyKey' | 'at' | 'expiresAt'>
+export type SubmitDefaults = Omit<SubmitOptions, 'id' | 'idempotencyKey' | 'coalesce' | 'at' | 'expiresAt'>
 
 /** `Input` is what submit takes. `Parsed` is what the handler receives. `Output` is what the handler and `wait` return. */
 export interface TaskDefinition<Input = unknown, Parsed = Input, Output = unknown> {

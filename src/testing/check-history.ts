@@ -179,7 +179,8 @@ const checkTokens = (tasks: readonly CheckedTask[], said: string[]): void => {
 const checkKeys = (tasks: readonly CheckedTask[], said: string[]): void => {
   const holders = new Map<string, string>()
   for (const { id, idempotencyKey } of tasks) {
-    if (idempotencyKey === null) continue
+    // A coalesce key passes on from task to task.
+    if (idempotencyKey === null || idempotencyKey.startsWith('coalesce:')) continue
     const other = holders.get(idempotencyKey)
     if (other !== undefined) said.push(`task ${id}: its idempotency key is also that of ${other}`)
     holders.set(idempotencyKey, id)

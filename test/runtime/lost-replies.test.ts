@@ -90,6 +90,12 @@ describe('the planted bug', () => {
               (task) => task && { ...task, history: task.history.map((entry) => ({ ...entry, op: 'forgotten' })) },
             )
         }
+        if (name === 'find') {
+          return async (key: string) => {
+            const found = await target.find(key)
+            return found?.task ? { ...found, task: { ...found.task, history: [] } } : found
+          }
+        }
         if (name === 'insert') {
           return async (...args: Parameters<Store['insert']>) =>
             (await target.insert(...args)).map((inserted) =>

@@ -84,6 +84,41 @@ export const scenes: readonly Scene[] = [
     },
   },
   {
+    name: 'submit with a coalesce key that is new',
+    byOp: true,
+    async play({ client, healthy, lose }) {
+      lose('insert')
+      const task = await client.submit('work', 1, { coalesce: { key: 'k' } })
+      expect(task.coalesced).toBe(false)
+      expect((await healthy.submit('work', 1, { coalesce: { key: 'k' } })).id).toBe(task.id)
+      expect((await healthy.count()).count).toBe(1)
+    },
+  },
+  {
+    name: 'submit with a coalesce key that passes on',
+    byOp: true,
+    async play({ client, healthy, lose }) {
+      const { id } = await healthy.submit('work', 1, { coalesce: { key: 'k' } })
+      await healthy.claim(id, { workerId: 'w' })
+      lose('insert')
+      const task = await client.submit('work', 2, { coalesce: { key: 'k' } })
+      expect([task.coalesced, task.id === id]).toEqual([false, false])
+      expect((await healthy.count()).count).toBe(2)
+    },
+  },
+  {
+    name: 'submit that joins the task of a coalesce key',
+    // A repeat within the same millisecond changes nothing anyway.
+    byOp: false,
+    async play({ client, healthy, lose }) {
+      const { id } = await healthy.submit('work', 1, { coalesce: { key: 'k' } })
+      lose('commit', moving('amend'))
+      const task = await client.submit('work', 2, { coalesce: { key: 'k', delay: '1h' } })
+      expect([task.id, task.coalesced, task.input]).toEqual([id, true, 2])
+      expect((await healthy.get(id)).revision, 'once').toBe(2)
+    },
+  },
+  {
     name: 'claim by a worker',
     byOp: false,
     async play({ client, healthy, lose }) {

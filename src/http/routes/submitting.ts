@@ -14,6 +14,10 @@ const submission: Schema = shape(
     idempotencyKey: text('the same key returns the same task'),
     idempotencyTtl: duration,
     onMismatch: { type: 'string', enum: ['error', 'existing'] },
+    coalesce: shape(
+      { key: text('triggers of the same type and key are one task while it waits') },
+      { delay: duration, maxWait: duration, input: { type: 'string', enum: ['latest', 'first'] } },
+    ),
   },
 )
 

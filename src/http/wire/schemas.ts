@@ -128,7 +128,10 @@ const task = shape(
     revision: whole(),
     history: { ...listOf(historyEntry), description: 'empty in lists and claims' },
   },
-  { deduplicated: flag('it already existed under the idempotency key') },
+  {
+    deduplicated: flag('it already existed under the idempotency key'),
+    coalesced: flag('it already waited under the coalesce key'),
+  },
 )
 
 const counts = Object.fromEntries(COUNTED_VIEWS.map((view) => [view, whole()]))

@@ -19,13 +19,9 @@ export const submitEach = async (
   items: readonly SubmitManyItem[],
   shared: SubmitOptions,
 ): Promise<SubmitResult[]> => {
-  const { id, idempotencyKey } = shared
-  if (id !== undefined || idempotencyKey !== undefined) {
-    throw new HoldfastError(
-      'INVALID_OPTION',
-      `${id !== undefined ? 'id' : 'idempotencyKey'} belongs to one task: give it on the item`,
-      { field: 'shared' },
-    )
+  for (const name of ['id', 'idempotencyKey', 'coalesce'] as const) {
+    if (shared[name] === undefined) continue
+    throw new HoldfastError('INVALID_OPTION', `${name} belongs to one task: give it on the item`, { field: 'shared' })
   }
   const put = (tagged: Tagging): Promise<SubmitResult[]> =>
     submitter.many(

@@ -20,6 +20,8 @@ import { withPatience } from '../patience.ts'
 import { newOp, type Session } from '../session.ts'
 import type { Queues } from '../tasks/queues.ts'
 import { Batch } from './batch.ts'
+import { Coalescer } from './coalesce.ts'
+import { InTurn } from './in-turn.ts'
 
 /** A record to insert, and what to do if its id or key exists. */
 interface Prepared {
@@ -47,6 +49,12 @@ export interface SubmitItem {
   readonly reserved?: SubmitFacts['reserved']
 }
 
+/** An item and its place in the list. */
+interface Placed {
+  readonly at: number
+  readonly item: SubmitItem
+}
+
 /** Tasks per insert: enough to share a transaction, few enough not to block the store for others. */
 const CHUNK = 650
 /** The first chunk is smaller, so that the store is busy while the next chunks are prepared. */
@@ -58,6 +66,8 @@ const MOST_TOGETHER = 1_000
 const PATIENCE = 10_000
 /** How many submits with an unclear outcome are remembered. */
 const MOST_UNCLEAR = 10_000
+/** Triggers of one submitMany that are under way at once. */
+const TRIGGERS_IN_FLIGHT = 64
 
 export class Submitter {
   readonly #session: Session
@@ -65,29 +75,50 @@ export class Submitter {
   readonly #batch: Batch<Prepared, Inserted>
   /** By task id: the op of a submit that failed for its caller but may have been stored. */
   readonly #unclear: Map<string, string>
+  readonly #turns: InTurn
+  readonly #coalescer: Coalescer
 
-  constructor(session: Session, queues: Queues, unclear = new Map<string, string>()) {
+  constructor(session: Session, queues: Queues, unclear = new Map<string, string>(), turns = new InTurn()) {
     this.#session = session
     this.#queues = queues
     this.#unclear = unclear
+    this.#turns = turns
+    this.#coalescer = new Coalescer(session, (stamped) => this.#insertOne(stamped), turns)
     this.#batch = new Batch((prepared) => this.#insert(prepared), MOST_TOGETHER)
   }
 
   /** A submitter for another session of the same client. Both share the list of unclear submits. */
   beside(session: Session): Submitter {
-    return new Submitter(session, this.#queues, this.#unclear)
+    return new Submitter(session, this.#queues, this.#unclear, this.#turns)
   }
 
   async one(item: SubmitItem): Promise<Task> {
+    if (item.options.coalesce !== undefined) return this.#coalescer.submit(item)
     const ready = this.#prepare(item, this.#newCall())
     const prepared = ready instanceof Promise ? await ready : ready
+    return this.#conclude(prepared, await this.#insertPrepared(prepared))
+  }
+
+  async #insertPrepared(prepared: Prepared): Promise<Inserted> {
     const [inserted] = await Promise.all([this.#batch.add(prepared), this.#queues.know(prepared.insertion.task.queue)])
-    return this.#conclude(prepared, inserted)
+    return inserted
+  }
+
+  #insertOne(stamped: Prepared['stamped']): Promise<Inserted> {
+    return this.#insertPrepared({ insertion: stamped(this.#session.time.now()), onMismatch: 'existing', stamped })
   }
 
   /** Submits inside the caller's transaction: everything up to the write happens synchronously. */
   inTransaction(item: SubmitItem, tx: unknown): Promise<Task> {
     try {
+      if (item.options.coalesce !== undefined)
+        throw new HoldfastError(
+          'INVALID_OPTION',
+          'tx cannot be used with coalesce: a trigger may change another task',
+          {
+            field: 'tx',
+          },
+        )
       const prepared = this.#prepare(item, this.#newCall())
       if (prepared instanceof Promise) {
         prepared.catch(() => {})
@@ -122,29 +153,51 @@ export class Submitter {
   /** Each item has its own result; a bad one does not stop the others. */
   async many(items: readonly SubmitItem[]): Promise<SubmitResult[]> {
     const results: SubmitResult[] = new Array(items.length)
+    const all = [...items.entries()].map(([at, item]) => ({ at, item }))
+    const triggers = all.filter(({ item }) => item.options.coalesce !== undefined)
+    const others = triggers.length === 0 ? all : all.filter(({ item }) => item.options.coalesce === undefined)
+    await Promise.all([this.#chunks(others, results), this.#triggers(triggers, results)])
+    return results
+  }
+
+  /** Begun in the order of the list, which decides which input of a key is the latest. */
+  async #triggers(items: readonly Placed[], results: SubmitResult[]): Promise<void> {
+    let next = 0
+    const lane = async (): Promise<void> => {
+      for (let one = items[next++]; one !== undefined; one = items[next++]) {
+        const { at, item } = one
+        results[at] = await this.#coalescer.submit(item).then(
+          (task): SubmitResult => ({ ok: true, task }),
+          (error: unknown): SubmitResult => ({ ok: false, error: asHoldfastError(error) }),
+        )
+      }
+    }
+    await Promise.all(Array.from({ length: Math.min(TRIGGERS_IN_FLIGHT, items.length) }, lane))
+  }
+
+  async #chunks(items: readonly Placed[], results: SubmitResult[]): Promise<void> {
     const op = newOp()
     let next = 0
     const lane = async (): Promise<void> => {
       while (next < items.length) {
         const start = next
         next += start === 0 ? FIRST_CHUNK : CHUNK
-        await this.#chunk(items.slice(start, next), start, op, results)
+        await this.#chunk(items.slice(start, next), op, results)
       }
     }
     await Promise.all(Array.from({ length: CHUNKS_IN_FLIGHT }, lane))
-    return results
   }
 
-  async #chunk(items: readonly SubmitItem[], start: number, op: string, results: SubmitResult[]): Promise<void> {
+  async #chunk(items: readonly Placed[], op: string, results: SubmitResult[]): Promise<void> {
     const good: { readonly at: number; readonly prepared: Prepared }[] = []
     // One instant per chunk, so that equal values can be written once.
     const call = { op, now: this.#session.time.now() }
-    for (const [i, item] of items.entries()) {
+    for (const { at, item } of items) {
       try {
         const ready = this.#prepare(item, call)
-        good.push({ at: start + i, prepared: ready instanceof Promise ? await ready : ready })
+        good.push({ at, prepared: ready instanceof Promise ? await ready : ready })
       } catch (error) {
-        results[start + i] = { ok: false, error: asHoldfastError(error) }
+        results[at] = { ok: false, error: asHoldfastError(error) }
       }
     }
     if (good.length > 0) await this.#insertChunk(good, results)
@@ -248,7 +301,7 @@ export class Submitter {
       for (const { task } of insertionsOf(some)) this.#remember(task)
       throw new HoldfastError(
         code,
-        `${message}. The task may or may not have been stored: submit again with the same id or idempotency key`,
+        `${message}. The task may or may not have been stored: submit again with the same id or idempotency key, or the same coalesce key`,
         { ids },
         error,
       )

@@ -31,7 +31,8 @@ describe('the limits of a submission', () => {
     expect(submission({ idempotencyKey: 'k'.repeat(512) }).task.idempotencyKey).toHaveLength(512)
     for (const idempotencyKey of ['', 'k'.repeat(513), 'a\0', '\uD800', 5])
       refused({ idempotencyKey }, /^idempotencyKey must be/)
-    for (const idempotencyKey of ['replay:x', 'schedule:x', 'coalesce:x']) refused({ idempotencyKey }, /must not begin with/)
+    for (const idempotencyKey of ['replay:x', 'schedule:x', 'coalesce:x'])
+      refused({ idempotencyKey }, /must not begin with/)
   })
 
   it('20 tags of 64 and 256 characters', () => {

@@ -280,7 +280,7 @@ describe('a task', () => {
     const { id, input, output, status, tags, retryPolicy, lease, history, ...others } = { ...task }
     expect([id, input, output, status, tags, lease]).toEqual([task.id, { n: 1 }, null, 'pending', { team: 'a' }, null])
     expect([retryPolicy.base, history.length]).toEqual([500, 1])
-    const shown = new Set([...Object.keys(task.toJSON()), 'deduplicated'])
+    const shown = new Set([...Object.keys(task.toJSON()), 'deduplicated', 'coalesced'])
     expect(new Set(Object.keys({ ...task }))).toEqual(shown)
     expect(others).toMatchObject({ type: 'work', progress: null, createdAt: expect.any(Number) })
   })

@@ -116,8 +116,8 @@ describe('counting', () => {
       capped: [],
     }
     expect(await client.stats()).toEqual([
-      { queue: 'a', paused: false, pausedUntil: null, ...zero, ready: 1, scheduled: 1 },
-      { queue: 'b', paused: true, pausedUntil: null, ...zero },
+      { queue: 'a', paused: false, pausedUntil: null, limits: null, pausedGroups: [], ...zero, ready: 1, scheduled: 1 },
+      { queue: 'b', paused: true, pausedUntil: null, limits: null, pausedGroups: [], ...zero },
     ])
   })
 })

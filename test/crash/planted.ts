@@ -1,4 +1,5 @@
 /** Bugs on purpose: stores that break one promise each, to show that the tests would notice. */
+import { HoldfastError } from '../../src/core/errors.ts'
 import { complete } from '../../src/core/machine.ts'
 import type { Change } from '../../src/core/task.ts'
 import type { Committed, HeldLease, Store } from '../../src/store/store.ts'
@@ -17,6 +18,10 @@ export type Plant =
   | 'complete-on-claim'
   | 'claim-twice'
   | 'cursor-first'
+  | 'one-too-many'
+  | 'counts-before-claiming'
+  /** No bug but a fault: replies are lost. */
+  | 'lost-replies'
 
 /** The store as it is but for some methods. Bound to the store itself, whose private fields a proxy would not have. */
 export const withMethods = (store: Store, methods: Partial<Store>): Store =>
@@ -72,6 +77,12 @@ export const planted = (store: Store, plant: Plant): Store => {
       return claimTwice(store)
     case 'cursor-first':
       return cursorFirst(store)
+    case 'one-too-many':
+      return oneTooMany(store)
+    case 'counts-before-claiming':
+      return countsBeforeClaiming(store)
+    case 'lost-replies':
+      return lostReplies(store)
   }
 }
 
@@ -172,4 +183,62 @@ const cursorFirst = (store: Store): Store => {
     return documents.put(name, JSON.stringify(moved), version)
   }
   return withMethods(store, { documents: { get: documents.get, list: documents.list, delete: documents.delete, put } })
+}
+
+/** Every limit is one higher than it is. */
+const oneTooMany = (store: Store): Store =>
+  withMethods(store, {
+    claim: (want) => {
+      if (want.limits === undefined) return store.claim(want)
+      const { concurrency, turns, notAfter } = want.limits
+      return store.claim({
+        ...want,
+        limits: {
+          notAfter,
+          concurrency: concurrency === null ? null : concurrency + 1,
+          turns: turns && { ...turns, perGroup: turns.perGroup === null ? null : turns.perGroup + 1 },
+        },
+      })
+    },
+  })
+
+/** What runs is counted in one step and leased in another, as without a lock. */
+const countsBeforeClaiming = (store: Store): Store =>
+  withMethods(store, {
+    claim: async (want) => {
+      if (want.limits === undefined) return store.claim(want)
+      const page = { order: 'oldest', limit: 1_000, now: null } as const
+      const { tasks } = await store.list({ queue: want.queue, views: [{ status: 'running' }] }, page)
+      const { concurrency, turns } = want.limits
+      const free = concurrency === null ? want.limit : Math.max(0, concurrency - tasks.length)
+      const isFull = (group: string): boolean =>
+        turns !== null &&
+        turns.perGroup !== null &&
+        tasks.filter((task) => task.group === group).length >= turns.perGroup
+      const full = [...new Set(tasks.flatMap(({ group }) => group ?? []))].filter(isFull)
+      const mostEach = Math.min(turns?.mostEach ?? 1, turns?.perGroup ?? Infinity)
+      return store.claim({
+        ...want,
+        limit: Math.min(want.limit, free),
+        limits: {
+          notAfter: null,
+          concurrency: null,
+          turns: turns && { ...turns, perGroup: null, mostEach, without: [...turns.without, ...full] },
+        },
+      })
+    },
+  })
+
+const lostReplies = (store: Store): Store => {
+  const losing =
+    <Args extends unknown[], Result>(call: (...args: Args) => Promise<Result>) =>
+    async (...args: Args): Promise<Result> => {
+      const result = await call(...args)
+      if (Math.random() < 0.03) throw new HoldfastError('STORE_UNAVAILABLE', 'the reply was lost')
+      return result
+    }
+  return withMethods(store, {
+    claim: losing((want) => store.claim(want)),
+    commit: losing((changes) => store.commit(changes)),
+  })
 }

@@ -16,6 +16,7 @@ export interface WorkerPlan {
   readonly takes: readonly [number, number]
   /** Wait for SIGUSR2 before working, so that several processes begin together. */
   readonly barrier?: boolean
+  readonly queues?: readonly string[]
   readonly plant?: Plant
 }
 
@@ -29,6 +30,7 @@ const {
   concurrency = 1,
   leaseTtl = '1s',
   barrier = false,
+  queues = ['default'],
   plant = 'none',
 } = plan
 const witness = openWitness(folder)
@@ -49,7 +51,7 @@ await Promise.all(
         if (error) witness('unwritten', { task: task.id, fence: task.attempts, code: error.code })
       },
     }
-    const worker = client.worker({ concurrency, leaseTtl, hooks })
+    const worker = client.worker({ concurrency, leaseTtl, hooks, queues: [...queues] })
     worker.handle('work', async (_, ctx) => {
       const facts = { task: ctx.task.id, fence: ctx.fence, worker: ctx.workerId }
       witness('start', facts)

@@ -20,11 +20,13 @@ import {
   keyIsLive,
   matches,
   nextClaimAt,
+  permitted,
   type Removed,
   type Renewed,
   renewed,
   type Store,
   type TaskRecord,
+  UNLIMITED,
   WakeListeners,
   weightOf,
 } from 'holdfast/store'
@@ -73,10 +75,10 @@ export const openJsonFile = (path: string): Store => {
 
     async insert(insertions, { now }) {
       const content = read()
-      const inserted = insertions.map(({ task, key }): Inserted => {
+      const inserted = insertions.map(({ task, key, replaces }): Inserted => {
         const known = key && content.keys[key.key]
         const holder = known ? (content.tasks[known.taskId] ?? null) : null
-        if (known && keyIsLive(known, holder !== null, now ?? Date.now()))
+        if (known && known.taskId !== replaces && keyIsLive(known, holder !== null, now ?? Date.now()))
           return { outcome: 'existing', key: known, task: holder }
         const clash = content.tasks[task.id]
         if (clash) return { outcome: 'clash', task: clash }
@@ -90,22 +92,22 @@ export const openJsonFile = (path: string): Store => {
     },
 
     async claim(request) {
-      const { queue, types, limit, op, workerId, leaseTtl, dueLimit } = request
+      const { queue, types, limit, op, workerId, leaseTtl, dueLimit, limits = UNLIMITED, id } = request
       const now = request.now ?? Date.now()
       const content = read()
-      const due = Object.values(content.tasks).filter((task) => isOverdue(task, now))
-      const leased = Object.values(content.tasks)
-        .filter((task) => task.queue === queue && (types?.includes(task.type) ?? true) && isReady(task, now))
-        .sort(claimOrder)
-        .slice(0, limit)
-        .map((task, i) => applyChange(task, claim(task, { token: `${op}.${i + 1}`, workerId, leaseTtl, now })))
+      const all = Object.values(content.tasks)
+      const due = all.filter((task) => isOverdue(task, now)).slice(0, dueLimit)
+      const wanted = all.filter((task) => task.queue === queue && (types?.includes(task.type) ?? true))
+      const ready = wanted.filter((task) => isReady(task, now) && (id ?? task.id) === task.id).sort(claimOrder)
+      const running = all.filter((task) => task.status === 'running' && task.queue === queue)
+      const { tasks, ...held } = permitted(ready, running, limits, limit, now)
+      const leased = tasks.map((task, i) =>
+        applyChange(task, claim(task, { token: `${op}.${i + 1}`, workerId, leaseTtl, now })),
+      )
       for (const task of leased) content.tasks[task.id] = task
       if (leased.length > 0) write(content)
-      return {
-        leased: leased.map(withoutHistory),
-        due: due.slice(0, dueLimit).map(withoutHistory),
-        next: nextClaimAt(Object.values(content.tasks), request, now),
-      }
+      const next = nextClaimAt(Object.values(content.tasks), request, now)
+      return { leased: leased.map(withoutHistory), due: due.map(withoutHistory), next, ...held }
     },
 
     async commit(changes) {

@@ -1,7 +1,7 @@
 /** For authors of a store: the contract, and the rules that every store uses instead of writing its own. */
 export { claimOrder } from '../core/claim-order.ts'
 export { HoldfastError } from '../core/errors.ts'
-export { permitted } from '../core/group-turns.ts'
+export { groupsInTurn, permitted, UNLIMITED } from '../core/group-turns.ts'
 export { canCommit, isOverdue, isReady, renewed } from '../core/guards.ts'
 export { keyIsLive } from '../core/idempotency.ts'
 export { claim } from '../core/machine.ts'

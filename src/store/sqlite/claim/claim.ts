@@ -33,7 +33,11 @@ const LEASE = `
   where key in (select value from json_each(?6))`
 
 /** Rows are read before they are written: RETURNING copies every row once more, and has no defined order. */
-const BY_KEYS = `select ${CLAIMED_COLUMNS} from holdfast_task where key in (select value from json_each(?))`
+const byKeys = (columns: string): string =>
+  `select ${columns} from holdfast_task where key in (select value from json_each(?))`
+const GROUPED = byKeys(CLAIMED_COLUMNS)
+/** The last column of a row costs 1% of a claim to reach. */
+const UNGROUPED = byKeys(CLAIMED_COLUMNS.replace('task_group', 'null'))
 
 /**
  * The result of a look that finds nothing to lease and no lapsed lease, without a transaction, so that an idle worker never takes the write
@@ -58,10 +62,10 @@ export const claimRows = (
 ): ClaimedRows => {
   // Claims that share this transaction count.
   if (want.limits !== undefined) tally.write(db)
-  const { keys: found, later, held, turnOver } = select(db, want, now, Math.max(1, want.limit))
+  const { keys: found, later, held, isGrouped, turnOver } = select(db, want, now, Math.max(1, want.limit))
   const keys = want.limit === 0 ? [] : found
   turnOver()
-  const rows = keys.length === 0 ? [] : rowsOf(db, keys)
+  const rows = keys.length === 0 ? [] : rowsOf(db, keys, isGrouped ? GROUPED : UNGROUPED)
   if (rows.length > 0) lease(db, want, now, keys.slice(0, rows.length))
   tally.add(want.queue, 'pending', -rows.length)
   tally.add(want.queue, 'running', rows.length)
@@ -75,18 +79,18 @@ const KEY_AT = 0
 const INPUT_AT = CLAIMED_COLUMNS.split(', ').indexOf('input')
 
 /** In the order of the keys: all of them, or as many of the first as one reply may hold. */
-const rowsOf = (db: DatabaseSync, keys: readonly number[]): Row[] => {
-  const { taken, isCut } = cutToWeight(all(db, JSON.stringify(keys)), weightOfClaimed)
+const rowsOf = (db: DatabaseSync, keys: readonly number[], sql: string): Row[] => {
+  const { taken, isCut } = cutToWeight(
+    prepared(db, sql).iterate(JSON.stringify(keys)) as unknown as Iterable<Row>,
+    weightOfClaimed,
+  )
   if (!isCut) {
     const byKey = new Map(taken.map((row) => [row[KEY_AT] as number, row]))
     return keys.map((key) => byKey.get(key)!)
   }
   // SQLite returned them in another order: read them again one by one.
-  return readToWeight(keys, (key) => prepared(db, BY_KEYS).get(`[${key}]`) as unknown as Row, weightOfClaimed)
+  return readToWeight(keys, (key) => prepared(db, sql).get(`[${key}]`) as unknown as Row, weightOfClaimed)
 }
-
-const all = (db: DatabaseSync, list: string): Iterable<Row> =>
-  prepared(db, BY_KEYS).iterate(list) as unknown as Iterable<Row>
 
 const weightOfClaimed = (row: Row): number => (row[INPUT_AT] as string).length
 

@@ -13,6 +13,7 @@ const WIDTH = 1 + CLAIMED_NUMBERS.length
 const COMMON = 2
 /** The number of texts that most tasks lack. The type is between them and the common ones. */
 const RARE = CLAIMED_TEXTS.length - COMMON - 1
+const FIRST_RARE = WIDTH + COMMON + 1
 
 export interface Claimed {
   /** WIDTH per task; NaN stands for null. */
@@ -29,7 +30,6 @@ export const packClaimed = (rows: readonly ClaimedRow[]): Claimed => {
   const packed = new Float64Array(rows.length * WIDTH)
   const texts: string[] = []
   const types: string[] = []
-  const rare: (string | null)[] = []
   let isPlain = true
   let isOneType = true
   for (const [i, row] of rows.entries()) {
@@ -37,13 +37,10 @@ export const packClaimed = (rows: readonly ClaimedRow[]): Claimed => {
     texts.push(row[WIDTH] as string, row[WIDTH + 1] as string)
     types.push(row[WIDTH + COMMON] as string)
     isOneType &&= row[WIDTH + COMMON] === types[0]
-    for (let n = 0; n < RARE; n++) {
-      const text = row[WIDTH + COMMON + 1 + n] as string | null
-      rare.push(text)
-      isPlain &&= text === null
-    }
+    for (let n = FIRST_RARE; isPlain && n < FIRST_RARE + RARE; n++) isPlain = row[n] === null
   }
-  return { numbers: packed, texts, types: isOneType ? types[0]! : types, rare: isPlain ? null : rare }
+  const rare = isPlain ? null : (rows.flatMap((row) => row.slice(FIRST_RARE)) as (string | null)[])
+  return { numbers: packed, texts, types: isOneType ? types[0]! : types, rare }
 }
 
 export const unpackClaimed = (claimed: Claimed | null, facts: ClaimedWith): TaskRecord[] => {

@@ -6,7 +6,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { Instant } from '../../../core/task.ts'
 import { prepared } from '../connection.ts'
 import { type DueLevels, dueLevels } from './levels.ts'
-import { type Candidate, inOrder, type Line, type LineKind, mayExpire } from './lines.ts'
+import { type Candidate, inOrder, isGrouped, type Line, type LineKind, mayExpire } from './lines.ts'
 
 const READY = `from holdfast_task indexed by holdfast_task_ready where status = 'pending' and queue = ?`
 const IN_LINE = `${READY} and type = ? and line = ?`
@@ -70,6 +70,11 @@ export class Ready {
     for (const type of typesToAsk(db, queue, types))
       for (let line = this.#lineBehind(type, -1); line !== undefined; line = this.#lineBehind(type, line.kind))
         this.#lines.push(line)
+  }
+
+  /** Asked before the first look. */
+  get isGrouped(): boolean {
+    return this.#lines.some(isGrouped)
   }
 
   #lineBehind(type: string, kind: LineKind | -1): Line | undefined {

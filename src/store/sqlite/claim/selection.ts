@@ -18,6 +18,8 @@ export interface Selection {
   readonly keys: readonly number[]
   /** The next instant at which a task becomes available. */
   readonly later: Instant | null
+  /** Some of them may have a group. */
+  readonly isGrouped: boolean
   /** null: the queue has no limits. */
   readonly held: HeldBack | null
   /** What this look has seen has had its turn. */
@@ -29,7 +31,8 @@ export const select = (db: DatabaseSync, want: ClaimRequest, now: Instant, limit
   const { queue, types, id, limits } = want
   if (id !== undefined) return selectOne(db, want, id, now)
   const ready = new Ready(db, queue, types, now)
-  if (limits === undefined) return { ...ready.keys(limit), held: null, turnOver: () => ready.turnOver() }
+  const { isGrouped } = ready
+  if (limits === undefined) return { ...ready.keys(limit), isGrouped, held: null, turnOver: () => ready.turnOver() }
   const turns = limits.turns && new Turns(db, queue, limits.turns, now, limit, ready.first)
   const room = roomOf(db, queue, limits, now)
   // One more than there is room for tells whether anything is held back.
@@ -37,6 +40,7 @@ export const select = (db: DatabaseSync, want: ClaimRequest, now: Instant, limit
   return {
     keys: keys.slice(0, room),
     later: earlier(later, turns?.next),
+    isGrouped,
     held: heldBack(limits, now, turns, room < limit && keys.length > room),
     turnOver: () => {
       ready.turnOver()
@@ -62,6 +66,7 @@ const selectOne = (
   return {
     keys: isPermitted && room > 0 ? [found[0]] : [],
     later: null,
+    isGrouped: true,
     held: heldBack(limits, now, turns, isPermitted && room === 0),
     turnOver: () => {},
   }

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Client } from '../../src/index.ts'
-import { claimText, claimValues } from '../../src/store/postgres/claim/claimer.ts'
+import { claimValues, levelValues } from '../../src/store/postgres/claim/claim-values.ts'
+import { claimText } from '../../src/store/postgres/claim/claimer.ts'
 import { startPostgres } from '../../test/servers/postgres.ts'
 import { createDatabase, onServer } from '../database.ts'
 import { payload } from '../system.ts'
@@ -108,7 +109,10 @@ const explained = async (url: string): Promise<string> => {
     client.on('notice', ({ message }) => plans.push(message ?? ''))
     await client.query(`load 'auto_explain'; set auto_explain.log_min_duration = 0; set auto_explain.log_nested_statements = on;
       set auto_explain.log_analyze = on; set auto_explain.log_buffers = on; set client_min_messages = log; begin`)
-    await client.query(claimText('holdfast'), claimValues({ ...want, dueLimit: 0, now: null }, null) as unknown[])
+    await client.query(claimText('holdfast'), [
+      ...claimValues({ ...want, dueLimit: 0, now: null }),
+      ...levelValues(null),
+    ])
     await client.query('rollback')
     return plans.join('\n\n')
   })

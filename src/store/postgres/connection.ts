@@ -3,6 +3,7 @@ import type { Client, ClientConfig, Pool, PoolClient, PoolConfig } from 'pg'
 import { HoldfastError, isHoldfastError } from '../../core/errors.ts'
 import { isModuleMissing } from '../../core/missing-module.ts'
 import { asHoldfastError, mayRepeat } from './errors.ts'
+import { inlined } from './literals.ts'
 
 export type Value = string | number | boolean | null | readonly (string | number | boolean | null)[]
 export type PgRow = (string | number | boolean | null)[]
@@ -12,6 +13,8 @@ export interface Executor {
   query(text: string, values: readonly Value[]): Promise<PgRow[]>
   /** Runs several statements without values. */
   script(text: string): Promise<void>
+  /** One statement as a transaction of read committed, whatever the connection has as its default. */
+  readCommitted?(text: string, values: readonly Value[]): Promise<PgRow[]>
 }
 
 type Driver = typeof import('pg')
@@ -209,7 +212,26 @@ export class Connections {
   }
 
   asExecutor(): Executor {
-    return { query: (text, values) => this.query(text, values), script: refuseScript }
+    return {
+      query: (text, values) => this.query(text, values),
+      script: refuseScript,
+      readCommitted: (text, values) => this.#repeat(() => this.#readCommitted(text, values)),
+    }
+  }
+
+  /** In one message: a process that stops in the middle leaves nothing open on the server. */
+  async #readCommitted(text: string, values: readonly Value[]): Promise<PgRow[]> {
+    return this.#onClient(async (client) => {
+      const config = {
+        text: `begin isolation level read committed; ${inlined(text, values)}; commit`,
+        rowMode: 'array' as const,
+        types,
+        query_timeout: this.#options.deadlines.query,
+      }
+      // The driver's types know one result; there is one for each statement.
+      const results = (await client.query(config)) as unknown as readonly { readonly rows: PgRow[] }[]
+      return results[1]!.rows
+    })
   }
 
   /** Runs statements each of which is a separate transaction. */
@@ -237,13 +259,17 @@ export class Connections {
     return this.#repeat(() => this.#once(work))
   }
 
-  async #once<T>(work: (executor: Executor) => Promise<T>): Promise<T> {
+  #once<T>(work: (executor: Executor) => Promise<T>): Promise<T> {
+    return this.#onClient((client) => work(executorOf(client, this.#options)))
+  }
+
+  async #onClient<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
     const client = await this.#source.connect()
     let isBroken = true
     // If the connection breaks while we hold it, the query in flight reports it.
     client.on('error', ignore)
     try {
-      const result = await work(executorOf(client, this.#options))
+      const result = await work(client)
       isBroken = false
       return result
     } finally {

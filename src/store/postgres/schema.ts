@@ -7,6 +7,7 @@ import { tables } from './migrations/1-tables.ts'
 import { changes } from './migrations/2-changes.ts'
 import { claim } from './migrations/3-claim.ts'
 import { leaseTtl } from './migrations/4-lease-ttl.ts'
+import { groups } from './migrations/5-groups.ts'
 
 /** Neither running nor unchanged since completion: those have other indexes. */
 export const AT_REST = `status <> 'running' and (status <> 'completed' or updated_at <> completed_at)`
@@ -15,7 +16,7 @@ export const AT_REST = `status <> 'running' and (status <> 'completed' or update
 export const MOVED = `revision > 1 and ${AT_REST}`
 
 /** Frozen: test/store/sql/migrations.test.ts has the hash of each. To change the schema, add a file at the end. */
-export const MIGRATIONS: readonly ((schema: string) => string)[] = [tables, changes, claim, leaseTtl]
+export const MIGRATIONS: readonly ((schema: string) => string)[] = [tables, changes, claim, leaseTtl, groups]
 
 export const SCHEMA_VERSION = MIGRATIONS.length
 

@@ -13,6 +13,7 @@ import type {
   CountLimits,
   DetachedKeys,
   Documents,
+  GroupsRequest,
   Inserted,
   Insertion,
   InsertOptions,
@@ -145,7 +146,7 @@ class PostgresStore implements Store {
     this.#connections = connections
     this.#schema = schema
     this.#identity = identity
-    this.#claimer = new Claimer(connections.asExecutor(), schema)
+    this.#claimer = new Claimer(connections.asExecutor(), schema, patienceOf(policy))
     this.#committer = new Committer(connections, schema)
     this.documents = postgresDocuments(connections, schema)
     this.detachedKeys = postgresDetachedKeys(connections, schema)
@@ -218,6 +219,10 @@ class PostgresStore implements Store {
 
   claim(want: ClaimRequest): Promise<ClaimResult> {
     return this.#claimer.look(want)
+  }
+
+  waitingGroups(request: GroupsRequest): Promise<readonly string[]> {
+    return this.#claimer.waitingGroups(request)
   }
 
   async commit(changes: readonly Change[]): Promise<Committed[]> {
@@ -307,3 +312,6 @@ class PostgresStore implements Store {
 
 /** True if the task is ready at once. A released task may even be first in its queue. */
 const isReady = ({ set, entry }: Change): boolean => set.availableAt === undefined || set.availableAt <= entry.at
+
+/** The wait for a lock ends before the statement does, so that it is known that nothing was leased. */
+const patienceOf = ({ deadlines }: ConnectionPolicy): number => Math.ceil(deadlines.query * 0.8)

@@ -6,10 +6,14 @@
 import type { TaskRecord } from '../../../core/task.ts'
 import type { ClaimRequest } from '../../store.ts'
 
+/** The part of the index in which a task waits: see migrations/5-levels.ts. */
+export const lineOf = ({ expiresAt, group }: Pick<TaskRecord, 'expiresAt' | 'group'>): number =>
+  (expiresAt === null ? 0 : 1) + (group === null ? 0 : 2)
+
 /** Parallel lists, highest priority first, in the form of the claim function's parameters and result. */
 export interface Levels {
   readonly types: readonly string[]
-  readonly expiring: readonly boolean[]
+  readonly lines: readonly number[]
   readonly priorities: readonly number[]
   readonly begins: readonly number[]
 }
@@ -59,12 +63,13 @@ export interface ClaimProgress {
 
 const after = (levels: Levels, leased: readonly TaskRecord[]): Levels => {
   const last = new Map<string, number>()
-  for (const { type, expiresAt, priority, availableAt } of leased) {
-    const level = `${type} ${expiresAt !== null} ${priority}`
+  for (const task of leased) {
+    const { type, priority, availableAt } = task
+    const level = `${type} ${lineOf(task)} ${priority}`
     if ((last.get(level) ?? Number.NEGATIVE_INFINITY) < availableAt) last.set(level, availableAt)
   }
   const begins = levels.begins.map(
-    (begin, i) => last.get(`${levels.types[i]} ${levels.expiring[i]} ${levels.priorities[i]}`) ?? begin,
+    (begin, i) => last.get(`${levels.types[i]} ${levels.lines[i]} ${levels.priorities[i]}`) ?? begin,
   )
   return { ...levels, begins }
 }

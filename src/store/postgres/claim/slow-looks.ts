@@ -6,7 +6,7 @@
  */
 import type { Instant, TaskRecord } from '../../../core/task.ts'
 import type { ClaimRequest } from '../../store.ts'
-import type { Levels } from './cursors.ts'
+import { type Levels, lineOf } from './cursors.ts'
 
 /** Milliseconds on the server, without the round trip. */
 const SLOW = 15
@@ -19,7 +19,7 @@ const MOST_LEVELS = 500
 
 interface Level {
   readonly type: string
-  readonly expiring: boolean
+  readonly line: number
   readonly priority: number
   begins: Instant
 }
@@ -42,7 +42,7 @@ export interface Looked {
   readonly front?: { readonly cost: number; readonly levels: Levels | null; readonly next: Instant | null }
 }
 
-const nameOf = (type: string, expiring: boolean, priority: number): string => `${type} ${expiring} ${priority}`
+const nameOf = (type: string, line: number, priority: number): string => `${type} ${line} ${priority}`
 
 export class SlowLooks {
   readonly #known = new Map<string, Known>()
@@ -57,7 +57,7 @@ export class SlowLooks {
     return {
       levels: {
         types: levels.map(({ type }) => type),
-        expiring: levels.map(({ expiring }) => expiring),
+        lines: levels.map(({ line }) => line),
         priorities: levels.map(({ priority }) => priority),
         begins: levels.map(({ begins }) => begins),
       },
@@ -79,22 +79,21 @@ export class SlowLooks {
         cost: front.cost,
         next: leased.length > 0 ? null : front.next,
       })
-    const { types, expiring, priorities, begins } = front?.levels ?? {
+    const { types, lines, priorities, begins } = front?.levels ?? {
       types: [],
-      expiring: [],
+      lines: [],
       priorities: [],
       begins: [],
     }
     // Where something was leased there may be more. There may be too many levels to know them all, so these come first.
-    for (const { type, expiresAt, priority, availableAt } of leased)
-      add(known, { type, expiring: expiresAt !== null, priority, begins: availableAt })
+    for (const task of leased)
+      add(known, { type: task.type, line: lineOf(task), priority: task.priority, begins: task.availableAt })
     for (const [i, type] of types.entries())
-      add(known, { type, expiring: expiring[i]!, priority: priorities[i]!, begins: Math.min(begins[i]!, now - MARGIN) })
+      add(known, { type, line: lines[i]!, priority: priorities[i]!, begins: Math.min(begins[i]!, now - MARGIN) })
     // Fewer than requested: nothing due is left.
     const isDone = leased.length < want.limit
     const last = new Map<string, Instant>()
-    for (const { type, expiresAt, priority, availableAt } of leased)
-      last.set(nameOf(type, expiresAt !== null, priority), availableAt)
+    for (const task of leased) last.set(nameOf(task.type, lineOf(task), task.priority), task.availableAt)
     for (const [name, level] of known.levels) {
       const end = isDone ? now : last.get(name)
       if (end !== undefined) level.begins = Math.max(level.begins, Math.min(end, now - MARGIN))
@@ -104,9 +103,10 @@ export class SlowLooks {
   /** This process has inserted these tasks, so their levels are known and begin no later than these. */
   inserted(tasks: readonly TaskRecord[]): void {
     for (const known of this.#known.values())
-      for (const { queue, type, expiresAt, priority, availableAt, createdAt } of tasks) {
+      for (const task of tasks) {
+        const { queue, type, priority, availableAt, createdAt } = task
         if (queue !== known.queue || (known.types !== null && !known.types.has(type))) continue
-        add(known, { type, expiring: expiresAt !== null, priority, begins: Math.min(availableAt, createdAt - MARGIN) })
+        add(known, { type, line: lineOf(task), priority, begins: Math.min(availableAt, createdAt - MARGIN) })
       }
   }
 
@@ -128,7 +128,7 @@ const newKnown = ({ queue, types }: ClaimRequest): Known => ({
 })
 
 const add = ({ levels }: Known, level: Level): void => {
-  const name = nameOf(level.type, level.expiring, level.priority)
+  const name = nameOf(level.type, level.line, level.priority)
   const there = levels.get(name)
   if (there !== undefined) there.begins = Math.min(there.begins, level.begins)
   else if (levels.size < MOST_LEVELS) levels.set(name, level)

@@ -30,7 +30,7 @@ const INTEGERS: ReadonlySet<string> = new Set([
 ])
 const UUIDS: ReadonlySet<string> = new Set(['id', 'replayed_as'])
 /** Columns with arbitrary text, which might contain a separator. The others are JSON, base64, names or numbers, without control characters. */
-const ANY_TEXT: ReadonlySet<string> = new Set(['idempotency_key', 'lease_worker'])
+const ANY_TEXT: ReadonlySet<string> = new Set(['idempotency_key', 'lease_worker', 'task_group'])
 
 /** `seen` (the end of a lease as it was read) and `end_key` (an option) are not columns of a task. */
 const typeOf = (column: string): string => {

@@ -178,13 +178,14 @@ const takeKeys = async (
 const insertOne = async (
   executor: Executor,
   into: Into,
-  { task, key }: Keyed,
+  { task, key, replaces }: Keyed,
   { now, isTaken }: { readonly now: Instant; readonly isTaken: boolean },
 ): Promise<Inserted> => {
   const { schema } = into
   // A key that this call has just taken has no task yet.
-  const [held] = isTaken ? [] : await findKeys(executor, schema, [key.key], ' for update of k')
-  if (held && keyIsLive(held.key, held.task !== null, now)) return { outcome: 'existing', ...held }
+  const held = isTaken ? null : await lockKey(executor, schema, key.key)
+  if (held && held.key.taskId !== replaces && keyIsLive(held.key, held.task !== null, now))
+    return { outcome: 'existing', ...held }
   const [clash] = await getTasks(executor, schema, [task.id])
   if (clash) {
     if (isTaken)
@@ -200,6 +201,19 @@ const insertOne = async (
   return { outcome: 'created' }
 }
 
+/** The key as it stands now, which nobody else changes until this transaction ends. */
+const lockKey = async (
+  executor: Executor,
+  schema: string,
+  key: string,
+): Promise<{ key: KeyRecord; task: TaskRecord | null } | null> => {
+  const [held] = await findKeys(executor, schema, [key], ' for update of k')
+  if (held === undefined || held.task !== null) return held ?? null
+  // While this waited for the lock, the key may have passed to a task that the statement could not see yet.
+  const [task] = await getTasks(executor, schema, [held.key.taskId])
+  return { key: held.key, task: task ?? null }
+}
+
 /** Inserts tasks with and without keys and returns the results in order. Must run inside a transaction. */
 export const insertAll = async (
   executor: Executor,
@@ -208,7 +222,7 @@ export const insertAll = async (
   now: Instant | null,
 ): Promise<Inserted[]> => {
   const results: Inserted[] = new Array(insertions.length)
-  const keyed = insertions.flatMap(({ task, key }, at) => (key === undefined ? [] : [{ at, task, key }]))
+  const keyed = insertions.flatMap(({ key, ...rest }, at) => (key === undefined ? [] : [{ ...rest, at, key }]))
   const keyless = insertions.flatMap(({ task, key }, at) => (key === undefined ? [{ at, task }] : []))
   if (keyless.length > 0) {
     const inserted = await insertWithCare(

@@ -15,7 +15,7 @@ const LAP = 1_000_000
 
 /** The ready tasks of one group, as far as \`most\`. */
 const readyOf = (schema: string, group: string, most: string): string => `
-                select x.place, x.available_at, x.id from unnest(here.grouped) w(type) cross join lateral (
+                select x.place, x.available_at, x.id from (select unnest(here.grouped) as type) w cross join lateral (
                   select e.place, e.available_at, e.id from (
                     select t.ctid as place, t.available_at, t.id, t.expires_at from ${schema}.task t
                     where ${WAITS_IN_GROUP} and t.type = w.type and t.priority = here.priority and t.task_group = ${group} and t.available_at <= instant
@@ -32,13 +32,20 @@ const readyOfNone = (schema: string, most: string): string => `
                   order by t.available_at, t.id limit ${most}
                 ) x order by x.available_at, x.id limit ${most}`
 
-/** The first group behind this one. */
+/**
+ * The first group behind this one. Of one type, the usual case, with its first task, which spares another descent; of several, a sort finds
+ * the group.
+ */
 const nextGroup = (schema: string, after: string): string => `
-              select x.g from unnest(here.grouped) w(type) cross join lateral (
+              (select t.task_group as g, t.ctid as place, t.available_at <= instant and (t.expires_at is null or t.expires_at > instant) as is_ready from ${schema}.task t
+              where ${WAITS_IN_GROUP} and t.type = single_type and t.priority = here.priority and t.task_group > ${after}
+              order by t.task_group, t.available_at, t.id limit 1)
+              union all
+              (select x.g, null::tid, false from (select unnest(here.grouped) as type) w cross join lateral (
                 select t.task_group as g from ${schema}.task t
                 where ${WAITS_IN_GROUP} and t.type = w.type and t.priority = here.priority and t.task_group > ${after}
                 order by t.task_group limit 1
-              ) x order by x.g limit 1`
+              ) x where single_type is null order by x.g limit 1)`
 
 const runningOf = (schema: string, group: string): string => `
               select count(*)::integer as running from (
@@ -46,17 +53,17 @@ const runningOf = (schema: string, group: string): string => `
               ) r where per_group is not null`
 
 const takenOf = (group: string): string =>
-  `(select count(*)::integer from unnest(chosen_groups) k(g) where k.g = ${group})`
+  `case when is_first then 0 else (select count(*)::integer from unnest(chosen_groups) k(g) where k.g = ${group}) end`
 
 /** \`allow\`: how many more may be leased of a group that has something ready. \`fills\`: with these its places are taken. */
-const about = (schema: string, group: string): string => `
+const about = (schema: string, group: string, first: string): string => `
             select f.place, a.allow, per_group is not null and c.running + s.taken + a.allow >= per_group and not ${group} = any(without) as fills
-            from (${readyOf(schema, group, '1')}) f
+            from (${first}) f
             cross join lateral (${runningOf(schema, group)}) c
-            cross join lateral (select ${takenOf(group)} as taken) s
+            cross join lateral (select ${takenOf(group)} as taken offset 0) s
             cross join lateral (
               select case when ${group} = any(without) then 0 else greatest(0, least(
-                most_each, per_group - c.running, case when only_groups is not null then coalesce((select o.n from unnest(only_groups, only_counts) o(g, n) where o.g = ${group}), 0) end
+                most_each, per_group - c.running, case when only_groups is not null then coalesce((select b.n from unnest(only_groups, only_counts) b(g, n) where b.g = ${group}), 0) end
               ) - s.taken) end as allow
             ) a`
 
@@ -66,6 +73,16 @@ const UNGROUPED = (schema: string): string => `
 const VISITED = `array_agg(v.g order by v.at) filter (where v.allow > 0), array_agg(v.allow order by v.at) filter (where v.allow > 0),
             array_agg(v.place order by v.at) filter (where v.allow > 0), array_agg(v.fills order by v.at) filter (where v.allow > 0)`
 
+/** The first ready task of the group that was hopped to. */
+const firstOf = (schema: string): string => `
+              (select y.place where y.is_ready)
+              union all
+              (select r.place from (${readyOf(schema, 'y.g', '1')}) r where not y.is_ready)`
+
+/** The end of the range of full groups in which this one is. */
+const lastPassed = (group: string): string =>
+  `case when has_passed then (select max(k.last collate "C") from unnest(passed_first, passed_last) k(first, last) where ${group} >= k.first and ${group} <= k.last) end`
+
 /** Beginning behind \`start\`, once around to \`after\`. A range of groups that are known to be full is one hop. */
 const hop = (schema: string): string => `
         with recursive hop(g, lap, n, found, place, allow, fills) as (
@@ -74,14 +91,14 @@ const hop = (schema: string): string => `
           select y.g, y.lap, h.n + 1, h.found + case when e.allow > 0 then 1 else 0 end, e.place, coalesce(e.allow, 0), coalesce(e.fills, false)
           from hop h
           cross join lateral (
-            select p.lap, coalesce(r.last, p.g) as g, r.last is null as is_open from (
-              (select true as lap, q.g from (${nextGroup(schema, 'h.g')}) q where h.lap)
+            select p.lap, coalesce(p.last, p.g) as g, p.last is null as is_open, p.place, p.is_ready from (select o.*, ${lastPassed('o.g')} as last from (
+              (select true as lap, q.* from (${nextGroup(schema, 'h.g')}) q where h.lap)
               union all
-              (select false, q.g from (${nextGroup(schema, `case when h.lap then '' else h.g end`)}) q where after is null or q.g <= after)
+              (select false, q.* from (${nextGroup(schema, `case when h.lap then '' else h.g end`)}) q where after is null or q.g <= after)
               limit 1
-            ) p cross join lateral (select max(k.last collate "C") as last from unnest(passed_first, passed_last) k(first, last) where p.g >= k.first and p.g <= k.last) r
+            ) o offset 0) p
           ) y
-          left join lateral (${about(schema, 'y.g')}) e on y.is_open
+          left join lateral (${about(schema, 'y.g', firstOf(schema))}) e on y.is_open
           where h.found < goal and h.n < hops
         ),
         visit as (
@@ -96,7 +113,7 @@ const hop = (schema: string): string => `
 const visitOnly = (schema: string): string => `
         select ${VISITED} from (
           select o.g, case when after is null or o.g <= after collate "C" then ${LAP} else 0 end + row_number() over (order by o.g collate "C") as at, e.place, e.allow, e.fills
-          from unnest(only_groups) o(g) cross join lateral (${about(schema, 'o.g')}) e
+          from unnest(only_groups) o(g) cross join lateral (${about(schema, 'o.g', readyOf(schema, 'o.g', '1'))}) e
           union all ${UNGROUPED(schema)}
         ) v`
 
@@ -133,7 +150,7 @@ const findOne = (schema: string): string => `
       if groups[1] <> '' then
         ${runningOf(schema, 'groups[1]')} into taken;
         if groups[1] = any(without) or taken >= per_group or most_each < 1
-          or (only_groups is not null and coalesce((select o.n from unnest(only_groups, only_counts) o(g, n) where o.g = groups[1]), 0) < 1) then
+          or (only_groups is not null and coalesce((select b.n from unnest(only_groups, only_counts) b(g, n) where b.g = groups[1]), 0) < 1) then
           firsts := null;
         end if;
         if taken >= per_group and not groups[1] = any(without) then
@@ -164,7 +181,10 @@ export const claimInTurns = (schema: string): string => `
     taken integer;
     here record;
     start text;
+    single_type text;
     wraps boolean;
+    is_first boolean;
+    has_passed constant boolean := cardinality(passed_first) > 0;
     with_ungrouped boolean;
     goal integer;
     hops integer := 2 * amount + ${MOST_HOPS};
@@ -194,6 +214,8 @@ export const claimInTurns = (schema: string): string => `
         from live l where l.begins <= instant and (from_priority is null or l.priority <= from_priority) group by l.priority order by l.priority desc
       loop
         missing := wanted - cardinality(chosen);
+        is_first := missing = wanted;
+        single_type := case when cardinality(here.grouped) = 1 then here.grouped[1] end;
         start := case when here.priority = from_priority then from_group else after end;
         wraps := after is not null and start >= after collate "C";
         with_ungrouped := here.types is not null and (after is null and start is null or wraps);

@@ -19,7 +19,7 @@ onPostgres('tables of an earlier version', (url) => {
   }
   const facts = ({ sql, schema }: Pick<ReturnType<typeof begin>, 'sql' | 'schema'>) =>
     sql(
-      `select (select value from ${schema}.meta where name = 'schema_version') as version, exists (select 1 from pg_proc p where p.pronamespace = '${schema}'::regnamespace and p.proname = 'claim') as claim`,
+      `select (select value from ${schema}.meta where name = 'schema_version') as version, exists (select 1 from pg_proc p where p.pronamespace = '${schema}'::regnamespace and p.proname in ('claim', 'claim_in_order')) as claim`,
     )
 
   for (const version of VERSIONS) {

@@ -17,6 +17,7 @@ test('the migrations of PostgreSQL are those that were released', () => {
     'a9e878fb5688b177',
     '590b20dfb3285725',
     'ef8ee9cdac14389d',
+    'e7c2d7a892b8d7fd',
   ])
 })
 

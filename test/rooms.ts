@@ -106,10 +106,11 @@ const ROOMS: readonly Room[] = [
     hints: { may: ['access', 'names', 'discards', 'hint interface'] },
     records: { may: ['access', 'names', 'discards', 'hint interface'] },
     ended: { may: ['access', 'names', 'hint interface', 'records'] },
+    places: { may: ['access', 'names', 'records'] },
     cleanup: { may: ['access', 'names', 'discards', 'records'] },
     engine: {
       files: /^[^/]+\.ts$/,
-      may: ['access', 'names', 'discards', 'hint interface', 'hints', 'records', 'ended', 'cleanup'],
+      may: ['access', 'names', 'discards', 'hint interface', 'hints', 'records', 'ended', 'places', 'cleanup'],
     },
   }),
   ...subRoomsOf('src/store/nats', [CORE, CONTRACT, THREADED, KV], 'a store must not know another store', {

@@ -38,9 +38,12 @@ export interface GroupRange {
 
 export const UNLIMITED: ClaimLimits = { concurrency: null, notAfter: null, turns: null }
 
-export interface Permitted {
+/** What turns depend on. Some stores decide about hints before they read a task. */
+export type Waiting = Pick<TaskRecord, 'priority' | 'group'>
+
+export interface Permitted<Task extends Waiting = TaskRecord> {
   /** In the order to run them. */
-  readonly tasks: readonly TaskRecord[]
+  readonly tasks: readonly Task[]
   /** Groups with a ready task that has no place because of `perGroup`, in the store's order. Those passed over unlooked are not in it. */
   readonly full: readonly string[]
   /** A ready task was left because of `concurrency` or `perGroup`: it may become claimable when any task ends. */
@@ -50,13 +53,13 @@ export interface Permitted {
 export const groupOf = ({ group }: Pick<TaskRecord, 'group'>): string => group ?? ''
 
 /** `ready` is in claim order; `running` are all running tasks of the queue. */
-export const permitted = (
-  ready: readonly TaskRecord[],
-  running: readonly TaskRecord[],
+export const permitted = <Task extends Waiting>(
+  ready: readonly Task[],
+  running: readonly Pick<TaskRecord, 'group'>[],
   { concurrency, turns, notAfter }: ClaimLimits,
   limit: number,
   now: Instant,
-): Permitted => {
+): Permitted<Task> => {
   if (notAfter !== null && now > notAfter) return { tasks: [], full: [], isHeldBack: false }
   const places = concurrency === null ? Number.POSITIVE_INFINITY : Math.max(0, concurrency - running.length)
   const inOrder = turns === null ? ready : inTurns(ready, running, turns)
@@ -70,11 +73,11 @@ export const groupsInTurn = (tasks: readonly TaskRecord[], after: string | null)
   rotated([...new Set(tasks.flatMap(({ group }) => group ?? []))].sort(byText), after)
 
 /** All that may be claimed, turn by turn. */
-const inTurns = (
-  ready: readonly TaskRecord[],
-  running: readonly TaskRecord[],
+const inTurns = <Task extends Waiting>(
+  ready: readonly Task[],
+  running: readonly Pick<TaskRecord, 'group'>[],
   turns: GroupTurns,
-): readonly TaskRecord[] => {
+): readonly Task[] => {
   const runningOf = countByGroup(running)
   const left = new Map<string, number>()
   for (const task of ready) {
@@ -82,7 +85,7 @@ const inTurns = (
     if (!left.has(group)) left.set(group, allowanceOf(group, runningOf.get(group) ?? 0, turns))
   }
   const rotation = rotated([...left.keys()].sort(byText), turns.after)
-  const tasks: TaskRecord[] = []
+  const tasks: Task[] = []
   for (const level of groupedBy(ready, ({ priority }) => priority).values()) {
     const lines = groupedBy(level, groupOf)
     const inRotation = rotation.flatMap((group) => lines.get(group)?.slice(0, left.get(group)) ?? [])
@@ -113,9 +116,9 @@ const rotated = (groups: readonly string[], after: string | null): readonly stri
 }
 
 const fullGroups = (
-  ready: readonly TaskRecord[],
-  running: readonly TaskRecord[],
-  taken: readonly TaskRecord[],
+  ready: readonly Waiting[],
+  running: readonly Pick<TaskRecord, 'group'>[],
+  taken: readonly Waiting[],
   { perGroup, without }: GroupTurns,
 ): readonly string[] => {
   if (perGroup === null) return []
@@ -127,14 +130,14 @@ const fullGroups = (
   return [...waitingOf.keys()].filter((group) => group !== '' && !without.includes(group) && isFull(group)).sort(byText)
 }
 
-const countByGroup = (tasks: readonly TaskRecord[]): ReadonlyMap<string, number> => {
+const countByGroup = (tasks: readonly Pick<TaskRecord, 'group'>[]): ReadonlyMap<string, number> => {
   const counts = new Map<string, number>()
   for (const task of tasks) counts.set(groupOf(task), (counts.get(groupOf(task)) ?? 0) + 1)
   return counts
 }
 
-const groupedBy = <Key>(tasks: readonly TaskRecord[], keyOf: (task: TaskRecord) => Key): Map<Key, TaskRecord[]> => {
-  const parts = new Map<Key, TaskRecord[]>()
+const groupedBy = <Task, Key>(tasks: readonly Task[], keyOf: (task: Task) => Key): Map<Key, Task[]> => {
+  const parts = new Map<Key, Task[]>()
   for (const task of tasks) {
     const key = keyOf(task)
     const part = parts.get(key)

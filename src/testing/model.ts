@@ -28,8 +28,8 @@ const withoutHistory = (record: TaskRecord): TaskRecord => ({ ...plain(record), 
 export class Model {
   readonly tasks = new Map<string, TaskRecord>()
   readonly keys = new Map<string, KeyRecord>()
-  /** Tokens of claims under limits. */
-  readonly #limited = new Set<string>()
+  /** Tokens of claims under a limit of the queue, and under one of each group. */
+  readonly #limited = { queue: new Set<string>(), group: new Set<string>() }
 
   insert({ task, key, replaces }: Insertion, now: Instant): Inserted {
     const held = key && this.keys.get(key.key)
@@ -125,18 +125,25 @@ export class Model {
     return [...this.tasks.values()].filter((task) => task.status === 'running' && task.queue === queue)
   }
 
-  /** Of the tasks that were claimed under limits no more run than the limits allow: a store may not know of the others. */
+  /** Of the tasks that were claimed under the same kind of limit no more run than it allows: a store may not know of the others. */
   #withinLimits(want: ClaimRequest, leased: readonly TaskRecord[]): void {
-    for (const { lease } of leased) this.#limited.add(lease!.token)
-    if (leased.length === 0) return
-    const running = this.#running(want).filter(({ lease }) => this.#limited.has(lease!.token))
     const { concurrency, turns } = want.limits!
-    if (concurrency !== null) assert.ok(running.length <= concurrency, 'more tasks run than the queue may')
+    const perGroup = turns?.perGroup ?? null
+    for (const { lease } of leased) {
+      if (concurrency !== null) this.#limited.queue.add(lease!.token)
+      if (perGroup !== null) this.#limited.group.add(lease!.token)
+    }
+    const running = this.#running(want)
+    const inQueue = running.filter(({ lease }) => this.#limited.queue.has(lease!.token)).length
+    if (concurrency !== null && leased.length > 0)
+      assert.ok(inQueue <= concurrency, 'more tasks run than the queue may')
     for (const { group } of leased) {
       if (group === null || turns === null) continue
       assert.ok(!turns.without.includes(group), `a task of group ${group} was leased`)
-      const ofGroup = running.filter((task) => task.group === group).length
-      if (turns.perGroup !== null) assert.ok(ofGroup <= turns.perGroup, `more tasks of group ${group} run than may`)
+      const ofGroup = running.filter(
+        (task) => task.group === group && this.#limited.group.has(task.lease!.token),
+      ).length
+      if (perGroup !== null) assert.ok(ofGroup <= perGroup, `more tasks of group ${group} run than may`)
     }
   }
 

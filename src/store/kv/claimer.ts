@@ -37,7 +37,7 @@ interface Parts {
   leasing(op: string, id: string): void
 }
 
-interface Found {
+export interface Found {
   /** Monotonic: when the survey began, at the request's `now`. */
   readonly begun: number
   readonly attempts: ClaimAttempts
@@ -87,7 +87,7 @@ export class Claimer {
       this.#contention.isContested,
     )
     const found: Found = { begun, attempts, leased: [], due: [], tokens: 0, unclear: null }
-    const reported = this.#findDue(survey, request, now, found)
+    const reported = this.findDue(survey, request, now, found)
     reported.catch(() => {})
     try {
       await this.#lease(survey, request, now, found)
@@ -99,7 +99,7 @@ export class Claimer {
     }
     if (found.unclear !== null && found.leased.length === 0) throw found.unclear
     const leased = found.leased.toSorted(claimOrder)
-    return { leased, due: [...found.due], next: attempts.isIncomplete ? now : this.#next(request.queue, survey) }
+    return { leased, due: [...found.due], next: attempts.isIncomplete ? now : this.next(request.queue, survey) }
   }
 
   /** Tries as many hints at once as may still be leased. */
@@ -152,7 +152,7 @@ export class Claimer {
   async #tryToLease(live: LiveTask, request: ClaimRequest, now: Instant, found: Found): Promise<AttemptOutcome> {
     const { task } = live
     if (isOverdue(task, now)) {
-      this.#addDue(live, request, found)
+      this.addDue(live, request, found)
       return 'done'
     }
     if (task.status !== 'pending') return 'taken'
@@ -166,19 +166,35 @@ export class Claimer {
       const leased = await this.#tasks.write(live, applyChange(task, change))
       if (leased === null) return 'taken'
       this.#contention.won()
-      this.#tasks.cache.set(leased)
-      this.observe(leased)
-      if (found.attempts.isOver) void this.#release(task.id, token)
-      else {
-        found.attempts.leased()
-        found.leased.push({ ...leased.task, history: [] })
-      }
+      this.leased(leased, found)
     } catch (error) {
       if (!isContactLost(error)) throw error
-      found.unclear = error
-      void this.#release(task.id, token)
+      this.isUnclear(task.id, token, error, found)
     }
     return 'done'
+  }
+
+  leased(live: LiveTask, found: Found): void {
+    this.#tasks.cache.set(live)
+    this.observe(live)
+    if (found.attempts.isOver) void this.#release(live.task.id, live.task.lease!.token)
+    else {
+      found.attempts.leased()
+      found.leased.push({ ...live.task, history: [] })
+    }
+  }
+
+  /** It is not known whether the lease was written. */
+  isUnclear(id: string, token: string, error: unknown, found: Found): void {
+    found.unclear = error
+    void this.#release(id, token)
+  }
+
+  /** The task of a hint, as far as this process may lease it. */
+  async readForLease(hint: Hint, now: Instant): Promise<LiveTask | null> {
+    if (this.#inHand.has(hint.key) || this.#isLeased(hint, now)) return null
+    const cached = this.#contention.isContested ? undefined : this.#tasks.cache.get(hint.id)
+    return cached?.hint === hint.key && cached.task.status === 'pending' ? cached : this.#read(hint, now)
   }
 
   /** Releases a lease that no worker knows of. It may not have been written at all. */
@@ -192,7 +208,7 @@ export class Claimer {
     }
   }
 
-  async #findDue(survey: Survey, request: ClaimRequest, now: Instant, found: Found): Promise<void> {
+  async findDue(survey: Survey, request: ClaimRequest, now: Instant, found: Found): Promise<void> {
     // Not every hint here is due: a lease may have been renewed, or the task claimed again.
     for (let at = 0; at < survey.overdue.length && found.due.length < request.dueLimit; ) {
       if (found.attempts.isLate) return
@@ -209,14 +225,14 @@ export class Claimer {
       hints.map(async (hint) => {
         const live = await this.#read(hint, now)
         if (live === null) return
-        if (isOverdue(live.task, now)) this.#addDue(live, request, found)
+        if (isOverdue(live.task, now)) this.addDue(live, request, found)
         else if (live.task.status === 'pending')
           this.#cache.set(hint.key, { until: now + ROUTINE_EVERY, task: 'pending' })
       }),
     )
   }
 
-  #addDue(live: LiveTask, { dueLimit }: ClaimRequest, found: Found): void {
+  addDue(live: LiveTask, { dueLimit }: ClaimRequest, found: Found): void {
     if (found.due.length >= dueLimit || found.due.some(({ id }) => id === live.task.id)) return
     this.#tasks.cache.set(live)
     found.due.push({ ...live.task, history: [] })
@@ -255,7 +271,7 @@ export class Claimer {
     else if (stored === null) await this.#committer().writeEmptyTombstone(hint.id, now)
   }
 
-  #next(queue: string, { next }: Survey): Instant | null {
+  next(queue: string, { next }: Survey): Instant | null {
     let soonest = next ?? Number.POSITIVE_INFINITY
     // Includes the leases that this claim has just written.
     for (const [, until] of this.#cache.leased(queuePrefix(queue))) soonest = Math.min(soonest, until)

@@ -64,7 +64,7 @@ export class Committer {
         cached = undefined
         continue
       }
-      const after = await this.#tasks.write(before, task, isUrgent)
+      const after = await this.#tasks.write(before, task, { isUrgent })
       if (after !== null) {
         if (after.hint === null) this.#tasks.cache.delete(id)
         else this.#tasks.cache.set(after)
@@ -81,10 +81,10 @@ export class Committer {
   }
 
   /** Where a hint has no task: forces the writer of the hint, if it is still alive, to start again. */
-  async writeEmptyTombstone(id: string, now: Instant): Promise<void> {
+  async writeEmptyTombstone(id: string, now: Instant): Promise<boolean> {
     await this.#kv.create(sweepKey(now + TOMBSTONE_LIFE, taskKey(id)), '')
     const body = { removedAt: now, idempotencyKey: null, endKey: false, isEmpty: true, deletingAt: null }
-    await this.#tasks.replaceWithTombstone(null, id, body)
+    return this.#tasks.replaceWithTombstone(null, id, body)
   }
 
   /** The tombstone decides. If this process dies afterwards, the sweep finishes the removal. */

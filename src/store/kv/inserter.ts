@@ -18,6 +18,8 @@ type Holder = { readonly task: TaskRecord | null } | 'nothing'
 
 interface Request extends TaskBody {
   readonly slot?: BundleSlot | undefined
+  /** The key may stand for this task: then it passes to the new one. */
+  readonly replaces?: string | undefined
 }
 
 export class Inserter {
@@ -45,9 +47,9 @@ export class Inserter {
     })
   }
 
-  async #insertOne({ task, key }: Insertion, slot: BundleSlot | undefined, now: Instant): Promise<Inserted> {
+  async #insertOne({ task, key, replaces }: Insertion, slot: BundleSlot | undefined, now: Instant): Promise<Inserted> {
     const largeValues = await this.#tasks.largeValues.save(task)
-    const request = { task, largeValues, slot }
+    const request = { task, largeValues, slot, replaces }
     const inserted = key === undefined ? await this.#insertPlain(request) : await this.#insertKeyed(request, key, now)
     if (inserted.outcome !== 'created') this.#tasks.largeValues.discard(largeValues)
     return inserted
@@ -72,7 +74,8 @@ export class Inserter {
       const found = await readPastDeletion(() => this.#keys.read(key.key), this.#now)
       if (found === null) continue
       const holder = await this.#holderOf(found, now)
-      if (holder !== 'nothing' && keyIsLive(found.record, holder.task !== null, now))
+      const isLiveKey = holder !== 'nothing' && keyIsLive(found.record, holder.task !== null, now)
+      if (isLiveKey && found.record.taskId !== request.replaces)
         return { outcome: 'existing', key: found.record, task: holder.task }
       const clash = await this.#tasks.read(request.task.id)
       if (isLive(clash)) return { outcome: 'clash', task: clash.task }

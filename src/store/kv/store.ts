@@ -44,6 +44,8 @@ import type { HintContext, Hints } from './hints/hints.ts'
 import { KeyHints } from './hints/key-hints.ts'
 import { Inserter } from './inserter.ts'
 import { invalidateOnRenew } from './invalidate-on-renew.ts'
+import { LimitedClaimer } from './limited-claimer.ts'
+import { Places } from './places/places.ts'
 import { Queries } from './queries.ts'
 import { Keys } from './records/keys.ts'
 import { isLive, type LiveTask, Tasks } from './records/tasks.ts'
@@ -86,6 +88,8 @@ export class KvStore implements Store {
   readonly #committer: Committer
   readonly #claimer: Claimer
   readonly #keepers = new Set<Keeper>()
+  readonly #limitedClaimer: LimitedClaimer
+  readonly #places: Places
   readonly #queries: Queries
   readonly #sweeper: Sweeper
   /** Other processes are followed while this process has listeners. */
@@ -153,6 +157,21 @@ export class KvStore implements Store {
         for (const own of this.#keepers) own.leasing?.(op, id)
       },
     })
+    this.#places = new Places({
+      kv: this.#kv,
+      tasks: this.#tasks,
+      timers,
+      now,
+      writeEmptyTombstone: (id, at) => this.#committer.writeEmptyTombstone(id, at),
+    })
+    this.#limitedClaimer = new LimitedClaimer({
+      tasks: this.#tasks,
+      hints: this.#hints,
+      places: this.#places,
+      contention,
+      claimer: this.#claimer,
+      now,
+    })
     this.#queries = new Queries(this.#kv, this.#tasks, this.#hints, this.#ended)
     this.#sweeper = new Sweeper(this.#kv, this.#tasks, keys, this.#discards)
     const guard: Guard = (call) => this.#call(call)
@@ -167,6 +186,8 @@ export class KvStore implements Store {
 
   #written(after: LiveTask, before: LiveTask): void {
     this.#claimer.observe(after, before)
+    // Whoever ends a run gives up its places.
+    if (after.places.length < before.places.length) this.#places.give(before.places, before.task.lease!.token)
     // The hint is not new, so writing the task did not announce it.
     if (after.task.status === 'pending' && after.hint === before.hint) this.#hints.reannounce(after.hint!)
   }
@@ -201,7 +222,9 @@ export class KvStore implements Store {
     return this.#call(async () => {
       await this.#identify()
       const { now, late } = request.now === null ? await this.#earlyWithMargin() : { now: request.now, late: 0 }
-      const claimed = await this.#claimer.claim({ ...request, leaseTtl: request.leaseTtl + late }, now)
+      const isLimited = request.limits !== undefined || request.id !== undefined
+      const claimer = isLimited ? this.#limitedClaimer : this.#claimer
+      const claimed = await claimer.claim({ ...request, leaseTtl: request.leaseTtl + late }, now)
       if (claimed.leased.length > 0) this.#hints.claimed()
       return claimed
     })
@@ -344,6 +367,7 @@ export class KvStore implements Store {
     this.#listeners.clear()
     this.#ended?.stop()
     await Promise.allSettled(this.#calls)
+    await this.#places.finished()
     await this.#ended?.writer.close()
     await this.#hints.close()
     await this.#tasks.largeValues.finished()

@@ -2,7 +2,7 @@
 import { claimOrder } from '../../../core/claim-order.ts'
 import type { Instant } from '../../../core/task.ts'
 import type { ClaimRequest } from '../../store.ts'
-import { type Hint, minuteOfHint, parseHint } from '../records/hint-names.ts'
+import { groupOfHint, type Hint, minuteOfHint, parseHint } from '../records/hint-names.ts'
 import { MINUTE } from '../records/names.ts'
 import type { HintContext, Survey } from './hints.ts'
 
@@ -19,9 +19,22 @@ export class HintSorter {
   readonly #hintsIn: (key: string) => readonly Hint[]
   /** Listed hints whose tasks are leased, as far as this process knows. */
   readonly leased = new Set<string>()
+  /** How many ready hints of each group there are; '' for those without a group. */
+  readonly readyOf = new Map<string, number>()
+  readonly #mostOfGroup: number
+  #most: number
   #next = Number.POSITIVE_INFINITY
 
-  constructor(request: ClaimRequest, now: Instant, context: HintContext, hintsIn: (key: string) => readonly Hint[]) {
+  /** `mostOfGroup`: further ready hints of one group are left out. */
+  constructor(
+    request: ClaimRequest,
+    now: Instant,
+    context: HintContext,
+    hintsIn: (key: string) => readonly Hint[],
+    mostOfGroup = Number.POSITIVE_INFINITY,
+  ) {
+    this.#mostOfGroup = mostOfGroup
+    this.#most = Math.max(MOST_READY, request.limit)
     this.#request = request
     this.#now = now
     this.#context = context
@@ -29,7 +42,12 @@ export class HintSorter {
   }
 
   get isFull(): boolean {
-    return this.ready.length >= Math.max(MOST_READY, this.#request.limit)
+    return this.ready.length >= this.#most
+  }
+
+  /** The hints of groups have room beside those without a group. */
+  extend(): void {
+    this.#most = this.ready.length + Math.max(MOST_READY, this.#request.limit)
   }
 
   /** There is more to list: the next claim should come at once. */
@@ -43,18 +61,25 @@ export class HintSorter {
     if (hint !== null) this.#addLeased(hint, until)
   }
 
-  /** Returns true when the rest of the list is in the future. */
+  /** Returns true when the rest of the hints without a group is in the future. */
   add(keys: readonly string[]): boolean {
+    let isOver = false
+    /** The group whose other hints are in the future. */
+    let later: string | null | undefined
     for (const key of keys) {
+      const group = groupOfHint(key)
+      if (group === later) continue
       if (this.isFull) return false
       const hints = this.#hintsIn(key)
       if (hints.length > 0 && minuteOfHint(key) > this.#now) {
         this.#wakeAt(minuteOfHint(key))
-        return true
+        later = group
+        isOver ||= group === null
+        continue
       }
       for (const hint of hints) if (!this.#context.isTaken(hint.key)) this.#sort(hint)
     }
-    return false
+    return isOver
   }
 
   #sort(hint: Hint): void {
@@ -71,8 +96,16 @@ export class HintSorter {
 
   #addWaiting(hint: Hint, isFresh: boolean): void {
     if (hint.expiresAt !== null) this.#wakeAt(hint.expiresAt)
-    if (this.#request.limit > 0 && (this.#request.types?.includes(hint.type) ?? true)) this.ready.push(hint)
+    if (this.#request.limit > 0 && (this.#request.types?.includes(hint.type) ?? true)) this.#addReady(hint)
     else if (!isFresh && hint.availableAt < this.#now - MINUTE) this.#unknown.push(hint)
+  }
+
+  #addReady(hint: Hint): void {
+    const group = hint.group ?? ''
+    const others = this.readyOf.get(group) ?? 0
+    if (others >= this.#mostOfGroup) return
+    this.readyOf.set(group, others + 1)
+    this.ready.push(hint)
   }
 
   #addLeased(hint: Hint, until: Instant): void {

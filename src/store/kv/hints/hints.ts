@@ -23,8 +23,8 @@ export interface Hints {
   /** Deletes hints in the background. What a crash leaves, a later survey finds and withdraws. */
   withdraw(hints: readonly string[]): void
   isWithdrawn(hint: string): boolean
-  /** The hints of one queue that a claim should look at. */
-  survey(request: ClaimRequest, now: Instant): Promise<Survey>
+  /** The hints of one queue that a claim should look at. With turns, `isPassed` tells by its hash that a group has none to give. */
+  survey(request: ClaimRequest, now: Instant, isPassed?: (group: string) => boolean): Promise<Survey>
   /** Every hint of a queue (null: of all queues), in pages. A task may have more than one. */
   pages(queue: string | null): AsyncIterable<readonly Hint[]>
   /** A claim of this process leased something: there is work. */
@@ -43,6 +43,8 @@ export interface Survey {
   readonly unknown: readonly Hint[]
   /** The next instant at which a claim is worth while. */
   readonly next: Instant | null
+  /** With turns: there are groups with hints that may be ready and are not in `ready`. */
+  readonly isCut?: boolean
   /** The claim is trying this ready hint. */
   tried?(hint: Hint): void
   /** Other processes had already taken many of the ready hints: do not offer them again from memory. */

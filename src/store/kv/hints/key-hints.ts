@@ -56,7 +56,7 @@ export class KeyHints implements Hints {
     this.#timers = timers
     this.#context = context
     this.#listing = new HintListing(kv, timers)
-    this.#surveyor = new Surveyor(kv, context, {
+    this.#surveyor = new Surveyor(kv, timers, context, {
       hintsIn: (key) => this.#hintsIn(key),
       known: (prefix) => this.#known(prefix),
       outdated: () => this.#listing.expire(),
@@ -72,6 +72,7 @@ export class KeyHints implements Hints {
 
   /** Wakes before the write: a process that hears of it too early tries again. */
   async announce(hint: string, wakes = true): Promise<void> {
+    this.#surveyor.sawHint(hint)
     if (wakes) {
       if (this.#follower.isCurrent) this.#listing.add(hint)
       this.#wake.announce([hint])
@@ -101,8 +102,8 @@ export class KeyHints implements Hints {
     return this.#discards.has(hint) || this.#bundles.isWithdrawn(hint)
   }
 
-  survey(request: ClaimRequest, now: Instant): Promise<Survey> {
-    return this.#surveyor.survey(request, now)
+  survey(request: ClaimRequest, now: Instant, isPassed?: (group: string) => boolean): Promise<Survey> {
+    return this.#surveyor.survey(request, now, isPassed)
   }
 
   async *pages(queue: string | null): AsyncGenerator<readonly Hint[]> {
@@ -153,6 +154,7 @@ export class KeyHints implements Hints {
     const receive = (): void => {
       // The cached state is older than the announcement.
       this.#context.cache.delete(key)
+      this.#surveyor.sawHint(key)
       if (hint === null || hint.bundle === null) this.#listing.add(key)
       this.#listeners.notify([unescaped(queuePrefixOf(key).slice(READY.length, -1))])
     }

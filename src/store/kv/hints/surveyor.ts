@@ -1,9 +1,19 @@
 /** Lists the hints of a queue from the oldest on, as far as a claim needs. */
 import type { Instant } from '../../../core/task.ts'
-import type { ClaimRequest } from '../../store.ts'
+import type { ClaimRequest, GroupTurns } from '../../store.ts'
 import type { RetryingKeyValue } from '../access/retrying-key-value.ts'
-import { type Hint, minuteOfHint, queuePrefix } from '../records/hint-names.ts'
-import { MINUTE } from '../records/names.ts'
+import type { Timers } from '../access/timers.ts'
+import {
+  behindGroup,
+  groupOfHint,
+  groupsPrefix,
+  type Hint,
+  minuteOfHint,
+  queuePrefix,
+  queuePrefixOf,
+} from '../records/hint-names.ts'
+import { groupHash, MINUTE, READY, unescaped } from '../records/names.ts'
+import { GroupPages } from './group-pages.ts'
 import { HintSorter } from './hint-sorter.ts'
 import type { HintContext, Survey } from './hints.ts'
 
@@ -16,6 +26,8 @@ const FROM_THE_START = 30_000
 /** In a long queue the remaining hints of one survey serve the next claims for this long. */
 const REST_LIFE = 2_000
 const LEAST_REST = 200
+/** With turns, how many ready hints of one group a survey offers at least. */
+const LEAST_OF_GROUP = 50
 
 /** Hints of an earlier survey that no claim of this process has tried. */
 interface Rest {
@@ -44,34 +56,65 @@ export class Surveyor {
   readonly #kv: RetryingKeyValue
   readonly #context: HintContext
   readonly #hints: KnownHints
+  readonly #groups: GroupPages
   readonly #starts = new Map<string, Start>()
   readonly #rests = new Map<string, Rest>()
 
-  constructor(kv: RetryingKeyValue, context: HintContext, hints: KnownHints) {
+  constructor(kv: RetryingKeyValue, timers: Timers, context: HintContext, hints: KnownHints) {
     this.#kv = kv
     this.#context = context
     this.#hints = hints
+    this.#groups = new GroupPages(kv, timers)
   }
 
-  async survey(request: ClaimRequest, now: Instant): Promise<Survey> {
+  /** A hint that this process writes or hears of. */
+  sawHint(key: string): void {
+    if (groupOfHint(key) !== null) this.#groups.sawGroup(unescaped(queuePrefixOf(key).slice(READY.length, -1)))
+  }
+
+  async survey(request: ClaimRequest, now: Instant, isPassed = nonePassed): Promise<Survey> {
     const prefix = queuePrefix(request.queue)
-    const sorter = new HintSorter(request, now, this.#context, this.#hints.hintsIn)
+    const turns = request.limits?.turns ?? null
+    const mostOfGroup = turns === null ? Number.POSITIVE_INFINITY : Math.max(LEAST_OF_GROUP, 2 * request.limit)
+    const sorter = new HintSorter(request, now, this.#context, this.#hints.hintsIn, mostOfGroup)
     const name = nameOf(request)
-    const rest = this.#restOf(name, request.limit)
+    const rest = this.#restOf(name, request.limit, isPassed)
     if (rest !== null) return { ...restSurvey(rest, now), ...this.#restUse(name, rest) }
     const known = await this.#hints.known(prefix)
     if (known !== null) {
       sorter.add(known)
-      this.#addUnlisted(prefix, sorter, undefined)
+      this.#addUnlisted(prefix, sorter, undefined, true)
       return this.#withRest(name, request, sorter.survey())
     }
+    const { from, isOver, isAll } = await this.#addUngrouped(prefix, name, request, sorter, now)
+    sorter.extend()
+    const seesGroups = isAll || (await this.#addGroups(request, turns, sorter, isPassed))
+    if (!seesGroups && sorter.ready.length === 0 && request.limit > 0) sorter.continueAtOnce()
+    this.#addUnlisted(prefix, sorter, isOver ? from : null, seesGroups)
+    if (turns !== null && !seesGroups) return { ...sorter.survey(), isCut: true }
+    return this.#withRest(name, request, sorter.survey())
+  }
+
+  /** Hints of tasks without a group, from the oldest on. `isAll`: the hints of groups were on the same page. */
+  async #addUngrouped(
+    prefix: string,
+    name: string,
+    request: ClaimRequest,
+    sorter: HintSorter,
+    now: Instant,
+  ): Promise<{ readonly from: string | undefined; readonly isOver: boolean; readonly isAll: boolean }> {
     const start = this.#startOf(name)
     let after = start?.after
     let isIdle = request.limit > 0
     let isOver = false
+    let isAll = false
     for (let pages = 1; !isOver; pages++) {
-      const keys = await this.#kv.list(prefix, after === undefined ? { limit: PAGE } : { limit: PAGE, after })
+      const page = await this.#kv.list(prefix, after === undefined ? { limit: PAGE } : { limit: PAGE, after })
+      const isLast = page.length < PAGE
+      // A part of the hints of groups is not worth much: they have pages of their own.
+      const keys = isLast ? page : page.filter((key) => groupOfHint(key) === null)
       isOver = sorter.add(keys) || (keys.length < PAGE && !sorter.isFull)
+      isAll = isLast && !sorter.isFull
       isIdle &&= sorter.ready.length === 0 && sorter.overdue.length === 0
       if (sorter.isFull || sorter.ready.length >= request.limit) break
       after = keys.at(-1)
@@ -84,8 +127,29 @@ export class Surveyor {
         }
       }
     }
-    this.#addUnlisted(prefix, sorter, isOver ? start?.after : null)
-    return this.#withRest(name, request, sorter.survey())
+    return { from: start?.after, isOver, isAll }
+  }
+
+  /** True: all of them. */
+  #addGroups(
+    { queue, limit }: ClaimRequest,
+    turns: GroupTurns | null,
+    sorter: HintSorter,
+    isPassed: (group: string) => boolean,
+  ): Promise<boolean> {
+    if (turns === null) return this.#groups.addNext(queue, sorter)
+    const start = groupsPrefix(queue)
+    const ranges = turns.passed.map(({ first, last }) => [groupHash(first), groupHash(last)] as const)
+    return this.#groups.addFrom({
+      queue,
+      sorter,
+      from: turns.after === null || turns.after === '' ? start : behindGroup(queue, groupHash(turns.after)),
+      isEnough: () => sorter.ready.length >= limit && countOf(sorter.readyOf.keys(), isPassed) >= limit,
+      skip: (key) => {
+        const range = ranges.find(([first, last]) => key >= start + first && key < start + last)
+        return range === undefined ? key : behindGroup(queue, range[1])
+      },
+    })
   }
 
   #withRest(name: string, request: ClaimRequest, survey: Survey): Survey {
@@ -107,22 +171,24 @@ export class Surveyor {
   }
 
   /** null: too few are left, or they are too old. */
-  #restOf(name: string, limit: number): Rest | null {
+  #restOf(name: string, limit: number, isPassed: (group: string) => boolean): Rest | null {
     const rest = this.#rests.get(name)
     if (rest === undefined) return null
-    if (limit > 0 && rest.ready.size >= limit && performance.now() - rest.at < REST_LIFE) return rest
+    const isYoung = performance.now() - rest.at < REST_LIFE
+    if (limit > 0 && isYoung && rest.ready.size >= limit && hasMany(rest, limit, isPassed)) return rest
     if (limit > 0) this.#rests.delete(name)
     return null
   }
 
   /**
    * Known leases that the list did not show. If the list covered every hint after `from`, those leases have ended. Leases
-   * before `from` (null: all leases) may still be there.
+   * before `from` (null: all leases) may still be there, and those of grouped tasks unless `seesGroups`.
    */
-  #addUnlisted(prefix: string, sorter: HintSorter, from: string | null | undefined): void {
+  #addUnlisted(prefix: string, sorter: HintSorter, from: string | null | undefined, seesGroups: boolean): void {
     for (const [key, until] of this.#context.cache.leased(prefix)) {
       if (sorter.leased.has(key) || this.#context.isTaken(key)) continue
-      if (from === null || (from !== undefined && key <= from)) sorter.addUnlisted(key, until)
+      const isListed = groupOfHint(key) === null ? from !== null && (from === undefined || key > from) : seesGroups
+      if (!isListed) sorter.addUnlisted(key, until)
       else this.#context.cache.delete(key)
     }
   }
@@ -142,5 +208,20 @@ const restSurvey = ({ ready }: Rest, now: Instant): Survey => ({
   next: now,
 })
 
+const hasMany = ({ ready }: Rest, limit: number, isPassed: (group: string) => boolean): boolean => {
+  let count = 0
+  for (const { group } of ready.values()) if (!isPassed(group ?? '') && ++count >= limit) return true
+  return false
+}
+
+const nonePassed = (_group: string): boolean => false
+
+const countOf = (groups: Iterable<string>, isPassed: (group: string) => boolean): number => {
+  let count = 0
+  for (const group of groups) if (!isPassed(group)) count++
+  return count
+}
+
 /** Workers with different types find different hints, so they do not share what is left of a survey. */
-const nameOf = ({ queue, types }: ClaimRequest): string => `${queue} ${types === null ? '' : types.join(' ')}`
+const nameOf = ({ queue, types, limits }: ClaimRequest): string =>
+  `${queue} ${types === null ? '' : types.join(' ')}${limits?.turns == null ? '' : ' in turns'}`

@@ -32,6 +32,8 @@ interface Written {
 export interface LiveBody extends Written, TaskBody {
   /** null: the task has ended. */
   readonly hint: string | null
+  /** The keys of the registers in which the running task has a place, so that whoever ends the run gives them up. */
+  readonly places: readonly string[]
 }
 
 /** Stays in place of a removed task, so that a late writer learns that the task is gone. Only a new task may replace it. */
@@ -76,8 +78,8 @@ const taskText = ({ task, largeValues }: TaskBody): object => {
     : { task: { ...rest, ...Object.fromEntries(Object.keys(largeValues).map((field) => [field, ''])) }, largeValues }
 }
 
-export const encodeLive = ({ sequence, insertId, hint, ...body }: LiveBody): string =>
-  withNonce({ sequence, insertId, hint, ...taskText(body) })
+export const encodeLive = ({ sequence, insertId, hint, places, ...body }: LiveBody): string =>
+  withNonce({ sequence, insertId, hint, ...(places.length === 0 ? null : { places }), ...taskText(body) })
 
 export const encodeTombstone = (body: TombstoneBody): string => withNonce(body)
 
@@ -104,6 +106,7 @@ export const decodeTask = (key: string, text: string): LiveBody | TombstoneBody 
   if (typeof task?.id !== 'string' || typeof task.revision !== 'number') throw corrupt(key, 'holds no task')
   return {
     ...(body as unknown as LiveBody),
+    places: (body['places'] as readonly string[] | undefined) ?? [],
     task: withLaterFields(task),
     largeValues: (body['largeValues'] as LargeValues | undefined) ?? {},
   }

@@ -1,7 +1,7 @@
 /** The keys of hints. A hint's name says everything that a claim must know before it reads the task. */
 import type { Instant, TaskRecord } from '../../../core/task.ts'
 import { isTerminal } from '../../../core/task.ts'
-import { escaped, MINUTE, minuteOf, READY, unescaped } from './names.ts'
+import { escaped, groupHash, MINUTE, minuteOf, READY, unescaped } from './names.ts'
 
 /** "This task may need attention from this instant on." Only the task itself says whether it does. */
 export interface Hint {
@@ -10,6 +10,8 @@ export interface Hint {
   /** The bundle that it is in; null: it is a key of its own. */
   readonly bundle: string | null
   readonly type: string
+  /** The hash of the task's group; null: it has none. */
+  readonly group: string | null
   readonly priority: number
   /** The number of the task's write that this hint was made for. */
   readonly sequence: number
@@ -19,6 +21,18 @@ export interface Hint {
 }
 
 export const queuePrefix = (queue: string): string => `${READY}${escaped(queue)}/`
+
+/** Sorts after every digit, so that the hints of groups follow those without a group. */
+const GROUP = '~'
+
+/** The hints of grouped tasks lie under their group: however many wait in one group, those of the next are one list away. */
+export const groupsPrefix = (queue: string): string => queuePrefix(queue) + GROUP
+
+const folderOf = ({ queue, group }: TaskRecord): string =>
+  group === null ? queuePrefix(queue) : `${groupsPrefix(queue)}${groupHash(group)}/`
+
+/** Sorts after every hint of this group and before those of the next. */
+export const behindGroup = (queue: string, hash: string): string => `${groupsPrefix(queue)}${hash}0`
 
 /** Everything in a hint's name except the sequence. While this stays the same, the task keeps its hint. */
 const hintFacts = ({ type, priority, availableAt, expiresAt }: TaskRecord): readonly string[] => [
@@ -34,7 +48,7 @@ export const hintFor = (task: TaskRecord, sequence: number, current: string | nu
   // A running task keeps the hint under which it waited: its lease ends later than that.
   if (task.status === 'running' && current !== null) return current
   const [type, priority, at, expiry] = hintFacts(task)
-  const name = `${queuePrefix(task.queue)}${minuteOf(Number(at))}/${task.id}~${type}~${priority}~${at}~${expiry}~`
+  const name = `${folderOf(task)}${minuteOf(Number(at))}/${task.id}~${type}~${priority}~${at}~${expiry}~`
   return current?.startsWith(name) ? current : `${name}${sequence}`
 }
 
@@ -42,8 +56,23 @@ export const hintFor = (task: TaskRecord, sequence: number, current: string | nu
 export const endedHintFor = (task: TaskRecord, sequence: number): string =>
   hintFor({ ...task, status: 'pending' }, sequence, null)!
 
+/** Where the part about the queue ends. */
+const queueEnd = (key: string): number => key.indexOf('/', READY.length) + 1
+
+/** Where the minute begins. */
+const minuteStart = (key: string): number => {
+  const end = queueEnd(key)
+  return key[end] === GROUP ? key.indexOf('/', end) + 1 : end
+}
+
 /** Where the part about the task begins. */
-export const nameStart = (key: string): number => key.indexOf('/', key.indexOf('/', READY.length) + 1) + 1
+export const nameStart = (key: string): number => key.indexOf('/', minuteStart(key)) + 1
+
+/** The hash of the group; null: none. */
+export const groupOfHint = (key: string): string | null => {
+  const end = queueEnd(key)
+  return key[end] === GROUP ? key.slice(end + GROUP.length, key.indexOf('/', end)) : null
+}
 
 /** null: a bundle, or not a key of Holdfast. */
 export const parseHint = (key: string): Hint | null => {
@@ -54,6 +83,7 @@ export const parseHint = (key: string): Hint | null => {
     id: id!,
     bundle: bundle ?? null,
     type: unescaped(type!),
+    group: groupOfHint(key),
     priority: Number(priority),
     sequence: Number(sequence),
     availableAt: Number(at),
@@ -61,8 +91,7 @@ export const parseHint = (key: string): Hint | null => {
   }
 }
 
-export const queuePrefixOf = (key: string): string => key.slice(0, key.indexOf('/', READY.length) + 1)
+export const queuePrefixOf = (key: string): string => key.slice(0, queueEnd(key))
 
 /** The first instant of the minute that the hint is filed under. */
-export const minuteOfHint = (key: string): Instant =>
-  Number(key.slice(key.indexOf('/', READY.length) + 1, nameStart(key) - 1)) * MINUTE
+export const minuteOfHint = (key: string): Instant => Number(key.slice(minuteStart(key), nameStart(key) - 1)) * MINUTE

@@ -11,6 +11,8 @@ export const IDENTITY = 'holdfast.json'
 /** What a server was proved to honour, and the objects that were written to prove it. */
 export const PROOF = 'proof/'
 export const WAKE = 'wake.json'
+/** Who runs under the limits of a queue. */
+export const PLACES = 'places/'
 const LARGE = 'large/'
 
 /** A UUIDv7 begins with the time, so its last digits spread tasks evenly. */
@@ -29,6 +31,13 @@ export const largeValueKey = (id: string, nonce: string, field: string): string 
 export const documentKey = (name: string): string => DOCUMENTS + escaped(name)
 
 export const documentName = (key: string): string => unescaped(key.slice(DOCUMENTS.length))
+
+/** A group may have any name of 128 characters, which is too long for a key. */
+export const groupHash = (group: string): string => createHash('sha256').update(group).digest('base64url').slice(0, 16)
+
+export const queuePlacesKey = (queue: string): string => `${PLACES}${escaped(queue)}/queue.json`
+
+export const groupPlacesKey = (queue: string, hash: string): string => `${PLACES}${escaped(queue)}/groups/${hash}.json`
 
 /** Letters, digits, `_` and `-` stay; every other byte becomes `=` and two hexadecimal digits. */
 export const escaped = (text: string): string =>

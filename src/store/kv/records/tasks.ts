@@ -54,6 +54,17 @@ export interface EndedTasks {
   sawHint(task: TaskRecord, hint: string): void
 }
 
+export interface WriteOptions {
+  /** Goes before all other requests. */
+  readonly isUrgent?: boolean
+  /** The places that a claim has taken. Left out: those that the task had, while the same lease holds it. */
+  readonly places?: readonly string[]
+}
+
+/** A place belongs to one lease. */
+const placesKept = (before: LiveTask, { lease }: TaskRecord): readonly string[] =>
+  lease !== null && lease.token === before.task.lease?.token ? before.places : []
+
 /** A writer that was stopped for longer must start again: after twice this time, everything that it read may have been swept. */
 const LONGEST_GAP = 300_000
 
@@ -93,9 +104,14 @@ export class Tasks {
   }
 
   /** Writes a task that was moved or renewed. null: another process wrote first. */
-  async write(before: LiveTask, task: TaskRecord, isUrgent = false): Promise<LiveTask | null> {
+  async write(
+    before: LiveTask,
+    task: TaskRecord,
+    { isUrgent = false, places }: WriteOptions = {},
+  ): Promise<LiveTask | null> {
     const largeValues = await this.largeValues.save(task, before)
-    const after = await this.#put(before, { task, largeValues, insertId: before.insertId }, isUrgent)
+    const made = { task, largeValues, insertId: before.insertId, places: places ?? placesKept(before, task) }
+    const after = await this.#put(before, made, isUrgent)
     if (after === null) this.largeValues.discard(largeValues, before.largeValues)
     else this.largeValues.discard(before.largeValues, after.largeValues)
     return after
@@ -103,10 +119,10 @@ export class Tasks {
 
   async #put(
     before: StoredTask | null,
-    made: Pick<NewTask, 'task' | 'largeValues' | 'insertId'> & Partial<NewTask>,
+    made: Pick<NewTask, 'task' | 'largeValues' | 'insertId'> & Partial<NewTask> & Partial<Pick<LiveBody, 'places'>>,
     isUrgent = false,
   ): Promise<LiveTask | null> {
-    const { task, largeValues, insertId, since, hint: bundled = null } = made
+    const { task, largeValues, insertId, since, hint: bundled = null, places = [] } = made
     const { id } = task
     const sequence = (before?.sequence ?? 0) + 1
     const current = isLive(before) ? before.hint : null
@@ -120,7 +136,7 @@ export class Tasks {
     const priority = isUrgent ? 'urgent' : hint === current ? 'last' : 'next'
     if (since !== undefined && performance.now() - since > LONGEST_GAP)
       throw new HoldfastError('STORE_UNAVAILABLE', `${this.#kv.address}: this process was stopped while it was writing`)
-    const body: LiveBody = { sequence, insertId, hint, task, largeValues }
+    const body: LiveBody = { sequence, insertId, hint, places, task, largeValues }
     const mark = await this.#kv.put(taskKey(id), encodeLive(body), before?.mark ?? null, priority)
     if (mark === null) {
       this.cache.delete(id)
@@ -154,10 +170,12 @@ export class Tasks {
     return true
   }
 
-  /** Writes the task unchanged, so that a writer that holds the old mark has to read it again. */
-  async touch(before: LiveTask): Promise<void> {
-    const body: LiveBody = { ...before, sequence: before.sequence + 1 }
-    await this.#kv.update(taskKey(before.task.id), encodeLive(body), before.mark)
+  /** Writes the task unchanged, so that a writer that holds the old mark has to read it again. False: another process wrote first. */
+  async touch(before: LiveTask): Promise<boolean> {
+    const { mark, ...body } = before
+    const { id } = before.task
+    this.cache.delete(id)
+    return (await this.#kv.update(taskKey(id), encodeLive({ ...body, sequence: body.sequence + 1 }), mark)) !== null
   }
 
   /** Withdraws a hint that the task does not name and can no longer name, because the write it was made for is decided. */

@@ -69,7 +69,7 @@ export const permitted = <Task extends Waiting>(
 }
 
 /** The groups of these tasks in the order of their turns; ungrouped tasks have none. */
-export const groupsInTurn = (tasks: readonly TaskRecord[], after: string | null): readonly string[] =>
+export const groupsInTurn = (tasks: readonly Pick<TaskRecord, 'group'>[], after: string | null): readonly string[] =>
   rotated([...new Set(tasks.flatMap(({ group }) => group ?? []))].sort(byText), after)
 
 /** All that may be claimed, turn by turn. */

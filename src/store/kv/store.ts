@@ -12,6 +12,7 @@ import type {
   CountLimits,
   DetachedKeys,
   Documents,
+  GroupsRequest,
   Inserted,
   Insertion,
   InsertOptions,
@@ -49,6 +50,7 @@ import { Places } from './places/places.ts'
 import { Queries } from './queries.ts'
 import { Keys } from './records/keys.ts'
 import { isLive, type LiveTask, Tasks } from './records/tasks.ts'
+import { WaitingGroups } from './waiting-groups.ts'
 
 export interface KvOptions {
   readonly capabilities: readonly Capability[]
@@ -90,6 +92,7 @@ export class KvStore implements Store {
   readonly #keepers = new Set<Keeper>()
   readonly #limitedClaimer: LimitedClaimer
   readonly #places: Places
+  readonly #waitingGroups: WaitingGroups
   readonly #queries: Queries
   readonly #sweeper: Sweeper
   /** Other processes are followed while this process has listeners. */
@@ -162,6 +165,7 @@ export class KvStore implements Store {
       tasks: this.#tasks,
       timers,
       now,
+      observe: (live) => this.#claimer.observe(live),
       writeEmptyTombstone: (id, at) => this.#committer.writeEmptyTombstone(id, at),
     })
     this.#limitedClaimer = new LimitedClaimer({
@@ -172,6 +176,7 @@ export class KvStore implements Store {
       claimer: this.#claimer,
       now,
     })
+    this.#waitingGroups = new WaitingGroups(this.#hints, this.#tasks)
     this.#queries = new Queries(this.#kv, this.#tasks, this.#hints, this.#ended)
     this.#sweeper = new Sweeper(this.#kv, this.#tasks, keys, this.#discards)
     const guard: Guard = (call) => this.#call(call)
@@ -228,6 +233,10 @@ export class KvStore implements Store {
       if (claimed.leased.length > 0) this.#hints.claimed()
       return claimed
     })
+  }
+
+  waitingGroups(request: GroupsRequest): Promise<readonly string[]> {
+    return this.#call(async () => this.#waitingGroups.find(request, request.now ?? (await this.#early())))
   }
 
   commit(changes: readonly Change[]): Promise<Committed[]> {

@@ -7,6 +7,8 @@ import type { HintSorter } from './hint-sorter.ts'
 const PAGE = 1_000
 /** A claim that takes turns lists at most this many pages. */
 const MOST_PAGES = 10
+/** If this many show all groups, the next claims need no list. */
+const FEW_PAGES = 3
 /** That a queue has no grouped tasks is remembered for this long, unless this process hears of one. */
 const NONE_LIFE = 10_000
 
@@ -76,7 +78,7 @@ export class GroupPages {
         hasWrapped = true
         after = skip(start)
       } else after = skip(behindPage(queue, keys.at(-1)!, sorter))
-      if (isEnough()) return false
+      if (pages + 1 >= FEW_PAGES && isEnough()) return false
     }
     return false
   }

@@ -57,6 +57,7 @@ export class Surveyor {
   readonly #context: HintContext
   readonly #hints: KnownHints
   readonly #groups: GroupPages
+  readonly #timers: Timers
   readonly #starts = new Map<string, Start>()
   readonly #rests = new Map<string, Rest>()
 
@@ -64,6 +65,7 @@ export class Surveyor {
     this.#kv = kv
     this.#context = context
     this.#hints = hints
+    this.#timers = timers
     this.#groups = new GroupPages(kv, timers)
   }
 
@@ -92,7 +94,8 @@ export class Surveyor {
     if (!seesGroups && sorter.ready.length === 0 && request.limit > 0) sorter.continueAtOnce()
     this.#addUnlisted(prefix, sorter, isOver ? from : null, seesGroups)
     if (turns !== null && !seesGroups) return { ...sorter.survey(), isCut: true }
-    return this.#withRest(name, request, sorter.survey())
+    // Of a long line, a survey for turns offers only a part.
+    return this.#withRest(name, request, sorter.survey(), turns === null || isAll ? LEAST_REST : 0)
   }
 
   /** Hints of tasks without a group, from the oldest on. `isAll`: the hints of groups were on the same page. */
@@ -120,7 +123,7 @@ export class Surveyor {
       after = keys.at(-1)
       // Nothing to do up to here, and no new hint is filed this far back.
       if (!isOver && isIdle && minuteOfHint(after!) < now - 2 * MINUTE) {
-        this.#starts.set(name, { after: after!, since: start?.since ?? performance.now() })
+        this.#starts.set(name, { after: after!, since: start?.since ?? this.#timers.mono() })
         if (pages >= MOST_PAGES) {
           sorter.continueAtOnce()
           break
@@ -152,10 +155,10 @@ export class Surveyor {
     })
   }
 
-  #withRest(name: string, request: ClaimRequest, survey: Survey): Survey {
+  #withRest(name: string, request: ClaimRequest, survey: Survey, least = LEAST_REST): Survey {
     const outdated = (): void => this.#hints.outdated()
-    if (survey.ready.length <= Math.max(request.limit, LEAST_REST)) return { ...survey, outdated }
-    const rest: Rest = { ready: new Map(survey.ready.map((hint) => [hint.key, hint])), at: performance.now() }
+    if (survey.ready.length <= Math.max(request.limit, least)) return { ...survey, outdated }
+    const rest: Rest = { ready: new Map(survey.ready.map((hint) => [hint.key, hint])), at: this.#timers.mono() }
     this.#rests.set(name, rest)
     return { ...survey, ...this.#restUse(name, rest) }
   }
@@ -174,7 +177,7 @@ export class Surveyor {
   #restOf(name: string, limit: number, isPassed: (group: string) => boolean): Rest | null {
     const rest = this.#rests.get(name)
     if (rest === undefined) return null
-    const isYoung = performance.now() - rest.at < REST_LIFE
+    const isYoung = this.#timers.mono() - rest.at < REST_LIFE
     if (limit > 0 && isYoung && rest.ready.size >= limit && hasMany(rest, limit, isPassed)) return rest
     if (limit > 0) this.#rests.delete(name)
     return null
@@ -195,7 +198,7 @@ export class Surveyor {
 
   #startOf(name: string): Start | undefined {
     const start = this.#starts.get(name)
-    if (start === undefined || performance.now() - start.since < FROM_THE_START) return start
+    if (start === undefined || this.#timers.mono() - start.since < FROM_THE_START) return start
     this.#starts.delete(name)
     return undefined
   }

@@ -7,7 +7,7 @@ import { isContactLost } from '../../../core/errors.ts'
 import type { Instant } from '../../../core/task.ts'
 import type { RetryingKeyValue } from '../access/retrying-key-value.ts'
 import type { Timers } from '../access/timers.ts'
-import { isLive, type Tasks } from '../records/tasks.ts'
+import { isLive, type LiveTask, type Tasks } from '../records/tasks.ts'
 import type { Holder } from './place-body.ts'
 import { Register } from './register.ts'
 
@@ -23,6 +23,8 @@ interface Parts {
   now(): Promise<Instant>
   /** Where there is no task: no writer that has read one can write it any more. False: there is something by now. */
   writeEmptyTombstone(id: string, now: Instant): Promise<boolean>
+  /** A running task was read. When its lease lapses, a claim reports it, though nothing else of a full group is read. */
+  observe(live: LiveTask): void
 }
 
 export class Places {
@@ -73,7 +75,10 @@ export class Places {
       if (tries === 0 && cached?.token === holder.token && cached.expiresAt > at) return cached.expiresAt - at
       try {
         const stored = await tasks.read(holder.id)
-        if (isLive(stored) && stored.task.lease?.token === holder.token) return stored.task.lease.expiresAt - at
+        if (isLive(stored) && stored.task.lease?.token === holder.token) {
+          this.#parts.observe(stored)
+          return stored.task.lease.expiresAt - at
+        }
         // The write that the claim would be has been made by another: a claim that comes late fails.
         if (stored !== null && stored.sequence > holder.sequence) return null
         // The writer of the claim may only be slow. After this it cannot write any more.

@@ -34,16 +34,36 @@ interface Candidate {
   readonly holder: Holder
 }
 
+/** Where a claim that leased nothing stopped to look. */
+interface Cut {
+  /** The cursor of the caller. */
+  readonly after: string | null
+  /** The hash of the last group. */
+  readonly at: string
+}
+
 export class LimitedClaimer {
   readonly #parts: Parts
+  /** By queue. */
+  readonly #cuts = new Map<string, Cut>()
 
   constructor(parts: Parts) {
     this.#parts = parts
   }
 
   async claim(request: ClaimRequest, now: Instant): Promise<ClaimResult> {
-    const look = new LimitedLook(this.#parts, request, now)
-    return request.id === undefined ? look.ofQueue() : look.ofTask(request.id)
+    const { queue, id, limits } = request
+    if (id !== undefined) return new LimitedLook(this.#parts, request, now, null).ofTask(id)
+    const turns = limits?.turns ?? null
+    if (turns === null) return new LimitedLook(this.#parts, request, now, null).ofQueue()
+    const { after } = turns
+    const cut = this.#cuts.get(queue)
+    const look = new LimitedLook(this.#parts, request, now, cut?.after === after ? cut.at : null)
+    const result = await look.ofQueue()
+    // The cursor of the caller has not moved, and behind it there may be more full groups than one claim can look at.
+    if (look.cutAt !== null && result.leased.length === 0) this.#cuts.set(queue, { after, at: look.cutAt })
+    else this.#cuts.delete(queue)
+    return result
   }
 }
 
@@ -60,8 +80,11 @@ class LimitedLook {
   readonly #started = new Map<string, number>()
   readonly #full = new Set<string>()
   #isQueueFull = false
+  /** The last group that the surveys have looked at; null: they have seen all. */
+  cutAt: string | null
 
-  constructor(parts: Parts, request: ClaimRequest, now: Instant) {
+  constructor(parts: Parts, request: ClaimRequest, now: Instant, cutAt: string | null) {
+    this.cutAt = cutAt
     const { limits = UNLIMITED, queue, limit } = request
     this.#parts = parts
     this.#request = request
@@ -92,18 +115,18 @@ class LimitedLook {
       for (let surveys = 1; ; surveys++) {
         await this.#lease(survey)
         this.#noteFull(survey)
-        if (!this.#wantsMoreThan(survey) || surveys === MOST_SURVEYS || attempts.isOver) return
+        if (!this.#wantsMore || surveys === MOST_SURVEYS || attempts.isOver) return
         survey = await this.#survey()
       }
     }
     await attempts.until(leaseAll())
     await attempts.until(reported)
-    return this.#result(this.#wantsMoreThan(survey) ? this.#now : claimer.next(this.#request.queue, survey))
+    return this.#result(this.#wantsMore ? this.#now : claimer.next(this.#request.queue, survey))
   }
 
-  /** There are hints that the survey did not show, and tasks of other groups may have a place. */
-  #wantsMoreThan({ isCut = false }: Survey): boolean {
-    return isCut && this.#missing > 0 && !this.#isQueueFull && !this.#isOver
+  /** There are groups that no survey has looked at, and their tasks may have a place. */
+  get #wantsMore(): boolean {
+    return this.cutAt !== null && this.#missing > 0 && !this.#isQueueFull && !this.#isOver
   }
 
   /** Its permits were void before it began. */
@@ -128,8 +151,16 @@ class LimitedLook {
     return { leased, due: [...due], next, full, isHeldBack: this.#full.size > 0 || this.#isQueueFull }
   }
 
-  #survey(): Promise<Survey> {
-    return this.#parts.hints.survey(this.#request, this.#now, (hash) => this.#isPassed(hash))
+  async #survey(): Promise<Survey> {
+    const { turns } = this.#limits
+    if (turns === null) return this.#parts.hints.survey(this.#request, this.#now)
+    const survey = await this.#parts.hints.survey(this.#request, this.#now, {
+      after: this.cutAt ?? turns.after,
+      mostEach: Math.min(turns.mostEach, turns.perGroup ?? turns.mostEach),
+      isPassed: (hash) => this.#isPassed(hash),
+    })
+    this.cutAt = survey.cutAt ?? null
+    return survey
   }
 
   /** Groups of which this look leases nothing more. */

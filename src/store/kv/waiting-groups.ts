@@ -33,15 +33,11 @@ export class WaitingGroups {
       leaseTtl: 0,
       dueLimit: 0,
       now,
-      limits: {
-        concurrency: null,
-        notAfter: null,
-        turns: { perGroup: null, after, mostEach: 1, without: [], only: null, passed: [] },
-      },
     }
-    const { ready } = await this.#hints.survey(request, now)
+    const behind = after === null || after === '' ? after : groupHash(after)
+    const { ready } = await this.#hints.survey(request, now, { after: behind, mostEach: 1, isPassed: () => false })
     const grouped = ready.filter(({ group }) => group !== null)
-    const inTurn = groupsInTurn(grouped, after === null || after === '' ? after : groupHash(after)).slice(0, limit)
+    const inTurn = groupsInTurn(grouped, behind).slice(0, limit)
     const names = await Promise.all(
       inTurn.map((hash) => this.#nameOf(hash, grouped.filter(({ group }) => group === hash).slice(0, READS))),
     )

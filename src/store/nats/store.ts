@@ -14,6 +14,7 @@ import { examine } from './examine.ts'
 import { IdentityGuard } from './identity.ts'
 import type { KeeperPlace } from './keeper.ts'
 import { Announcements } from './messages/announcements.ts'
+import { GroupedHints } from './messages/grouped-hints.ts'
 import { LaterHints } from './messages/later-hints.ts'
 import { LostDeliveries } from './messages/lost-deliveries.ts'
 import { MessageHints } from './messages/message-hints.ts'
@@ -118,7 +119,8 @@ export class NatsStore extends KvStore {
     const { clock, keeper } = parts
     const announcements = new Announcements(connected, subjects)
     const messages = new ReadyMessages(connected, subjects, announcements)
-    const later = new LaterHints(connected, subjects, announcements, clock)
+    const grouped = new GroupedHints(connected, subjects, announcements)
+    const later = new LaterHints(connected, subjects, announcements, clock, grouped)
     const lost = new LostDeliveries(connected, subjects, clock)
     const contact = new Contact(connected, parts.address)
     const place = { connected, subjects, clock, contact, checkIdentity: parts.guard.check }
@@ -133,7 +135,7 @@ export class NatsStore extends KvStore {
         },
       }),
       examine: () => contact.run(() => examine(connected, subjects, parts.monitor)),
-      hints: (context) => new MessageHints({ ...place, messages, announcements, later, lost }, context),
+      hints: (context) => new MessageHints({ ...place, messages, announcements, later, grouped, lost }, context),
     })
     this.#clock = clock
   }

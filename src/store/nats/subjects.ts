@@ -32,12 +32,15 @@ export const parseWorkType = (key: string): WorkType => {
   return { queue: queue!, type: type!, priority: priority! }
 }
 
-/** `ready/{queue}/{minute}/{id}~{type}~{priority}~…` */
+/** `ready/{queue}/{minute}/{id}~{type}~{priority}~…`, with the group before the minute if the task has one. */
 export const workTypeOf = (hint: string): WorkType => {
-  const [, queue, , name] = hint.split('/')
-  const [, type, priority] = name!.split('~')
+  const parts = hint.split('/')
+  const queue = parts[1]
+  const [, type, priority] = parts.at(-1)!.split('~')
   return { queue: queue!, type: type!, priority: priority! }
 }
+
+const GROUPS = 'groups'
 
 export class Subjects {
   readonly bucket: string
@@ -107,6 +110,24 @@ export class Subjects {
 
   laterAt(queue: string, instant: number): string {
     return `holdfast.${this.bucket}.later.${written(queue)}.${minuteOf(instant)}`
+  }
+
+  /** The hints of grouped tasks that are due, in the stream of hints for later. */
+  grouped(queue: string, group: string, priority: number): string {
+    return `holdfast.${this.bucket}.later.${written(queue)}.${GROUPS}.${group}.${priority}`
+  }
+
+  /** All of a queue. null: of all queues. */
+  groupedIn(queue: string | null): string {
+    return `holdfast.${this.bucket}.later.${queue === null ? '*' : written(queue)}.${GROUPS}.*.*`
+  }
+
+  /** null: hints by the minute. The queue is escaped, as in keys. */
+  parseGrouped(
+    subject: string,
+  ): { readonly queue: string; readonly group: string; readonly priority: number } | null {
+    const [queue, groups, group, priority] = subject.slice(`holdfast.${this.bucket}.later.`.length).split('.')
+    return groups === GROUPS ? { queue: read(queue!), group: group!, priority: Number(priority) } : null
   }
 
   /** Escaped, as in keys. */

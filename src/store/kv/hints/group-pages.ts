@@ -59,28 +59,30 @@ export class GroupPages {
     return isLast && from === start
   }
 
-  /** Pages from one group on, around to where it began. False: there is more. */
-  async addFrom({ queue, from, sorter, isEnough, skip }: Walk): Promise<boolean> {
-    if (this.#hasNone(queue)) return true
+  /** Pages from one group on, around to where it began. If it stops before, the last group that it has looked at. */
+  async addFrom({ queue, from, sorter, isEnough, skip }: Walk): Promise<string | null> {
+    if (this.#hasNone(queue)) return null
     const start = groupsPrefix(queue)
     let hasWrapped = from === start
     let after = skip(from)
+    let last: string | null = null
     for (let pages = 0; pages < MOST_PAGES; pages++) {
       const keys = await this.#kv.list(start, { limit: PAGE, after })
       const end = hasWrapped && from !== start ? keys.findIndex((key) => key > from) : -1
       sorter.add(end === -1 ? keys : keys.slice(0, end))
-      if (end !== -1) return true
+      if (keys.length > 0) last = groupOfHint(keys.at(-1)!)
+      if (end !== -1) return null
       if (keys.length < PAGE) {
         if (hasWrapped) {
           if (keys.length === 0 && after === start) this.#noneAt.set(queue, this.#timers.mono())
-          return true
+          return null
         }
         hasWrapped = true
         after = skip(start)
       } else after = skip(behindPage(queue, keys.at(-1)!, sorter))
-      if (pages + 1 >= FEW_PAGES && isEnough()) return false
+      if (pages + 1 >= FEW_PAGES && isEnough()) break
     }
-    return false
+    return last
   }
 }
 

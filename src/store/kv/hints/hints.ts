@@ -23,8 +23,8 @@ export interface Hints {
   /** Deletes hints in the background. What a crash leaves, a later survey finds and withdraws. */
   withdraw(hints: readonly string[]): void
   isWithdrawn(hint: string): boolean
-  /** The hints of one queue that a claim should look at. With turns, `isPassed` tells by its hash that a group has none to give. */
-  survey(request: ClaimRequest, now: Instant, isPassed?: (group: string) => boolean): Promise<Survey>
+  /** The hints of one queue that a claim should look at. `turns`: from group to group. */
+  survey(request: ClaimRequest, now: Instant, turns?: SurveyTurns): Promise<Survey>
   /** Every hint of a queue (null: of all queues), in pages. A task may have more than one. */
   pages(queue: string | null): AsyncIterable<readonly Hint[]>
   /** A claim of this process leased something: there is work. */
@@ -32,6 +32,16 @@ export interface Hints {
   /** Calls the listener when another process announces work. null: any queue may have work. */
   listen(listener: WakeListener): () => void
   close(): Promise<void>
+}
+
+/** Groups are named by their hashes, as in hints. */
+export interface SurveyTurns {
+  /** Begin behind this group; null: anywhere. */
+  readonly after: string | null
+  /** How many tasks of one group the claim can lease. */
+  readonly mostEach: number
+  /** The claim leases nothing of this group. */
+  isPassed(group: string): boolean
 }
 
 export interface Survey {
@@ -43,8 +53,8 @@ export interface Survey {
   readonly unknown: readonly Hint[]
   /** The next instant at which a claim is worth while. */
   readonly next: Instant | null
-  /** With turns: there are groups with hints that may be ready and are not in `ready`. */
-  readonly isCut?: boolean
+  /** With turns: there are groups that the survey did not look at. The last one that it did look at, by its hash. */
+  readonly cutAt?: string
   /** The claim is trying this ready hint. */
   tried?(hint: Hint): void
   /** Other processes had already taken many of the ready hints: do not offer them again from memory. */

@@ -10,7 +10,7 @@ import { bundleOfKey, hintsIn } from '../records/bundle-names.ts'
 import { type Hint, parseHint, queuePrefix, queuePrefixOf } from '../records/hint-names.ts'
 import { READY, unescaped } from '../records/names.ts'
 import { HintListing } from './hint-listing.ts'
-import type { DocumentChanges, HintContext, Hints, Survey } from './hints.ts'
+import type { DocumentChanges, HintContext, Hints, Survey, SurveyTurns } from './hints.ts'
 import { KnownBundles } from './known-bundles.ts'
 import { Surveyor } from './surveyor.ts'
 import type { WakeChanges } from './wake-body.ts'
@@ -102,8 +102,8 @@ export class KeyHints implements Hints {
     return this.#discards.has(hint) || this.#bundles.isWithdrawn(hint)
   }
 
-  survey(request: ClaimRequest, now: Instant, isPassed?: (group: string) => boolean): Promise<Survey> {
-    return this.#surveyor.survey(request, now, isPassed)
+  survey(request: ClaimRequest, now: Instant, turns?: SurveyTurns): Promise<Survey> {
+    return this.#surveyor.survey(request, now, turns)
   }
 
   async *pages(queue: string | null): AsyncGenerator<readonly Hint[]> {

@@ -1,6 +1,6 @@
 /** Lists the hints of a queue from the oldest on, as far as a claim needs. */
 import type { Instant } from '../../../core/task.ts'
-import type { ClaimRequest, GroupTurns } from '../../store.ts'
+import type { ClaimRequest } from '../../store.ts'
 import type { RetryingKeyValue } from '../access/retrying-key-value.ts'
 import type { Timers } from '../access/timers.ts'
 import {
@@ -15,7 +15,7 @@ import {
 import { groupHash, MINUTE, READY, unescaped } from '../records/names.ts'
 import { GroupPages } from './group-pages.ts'
 import { HintSorter } from './hint-sorter.ts'
-import type { HintContext, Survey } from './hints.ts'
+import type { HintContext, Survey, SurveyTurns } from './hints.ts'
 
 const PAGE = 1_000
 /** A survey that finds nothing in this many pages stops. The next one continues from there. */
@@ -74,13 +74,12 @@ export class Surveyor {
     if (groupOfHint(key) !== null) this.#groups.sawGroup(unescaped(queuePrefixOf(key).slice(READY.length, -1)))
   }
 
-  async survey(request: ClaimRequest, now: Instant, isPassed = nonePassed): Promise<Survey> {
+  async survey(request: ClaimRequest, now: Instant, turns: SurveyTurns | null = null): Promise<Survey> {
     const prefix = queuePrefix(request.queue)
-    const turns = request.limits?.turns ?? null
     const mostOfGroup = turns === null ? Number.POSITIVE_INFINITY : Math.max(LEAST_OF_GROUP, 2 * request.limit)
     const sorter = new HintSorter(request, now, this.#context, this.#hints.hintsIn, mostOfGroup)
-    const name = nameOf(request)
-    const rest = this.#restOf(name, request.limit, isPassed)
+    const name = nameOf(request, turns)
+    const rest = this.#restOf(name, request.limit, turns)
     if (rest !== null) return { ...restSurvey(rest, now), ...this.#restUse(name, rest) }
     const known = await this.#hints.known(prefix)
     if (known !== null) {
@@ -90,10 +89,11 @@ export class Surveyor {
     }
     const { from, isOver, isAll } = await this.#addUngrouped(prefix, name, request, sorter, now)
     sorter.extend()
-    const seesGroups = isAll || (await this.#addGroups(request, turns, sorter, isPassed))
+    const cutAt = isAll || turns === null ? null : await this.#addTurns(request, turns, sorter)
+    const seesGroups = isAll || (turns === null ? await this.#groups.addNext(request.queue, sorter) : cutAt === null)
     if (!seesGroups && sorter.ready.length === 0 && request.limit > 0) sorter.continueAtOnce()
     this.#addUnlisted(prefix, sorter, isOver ? from : null, seesGroups)
-    if (turns !== null && !seesGroups) return { ...sorter.survey(), isCut: true }
+    if (cutAt !== null) return { ...sorter.survey(), cutAt }
     // Of a long line, a survey for turns offers only a part.
     return this.#withRest(name, request, sorter.survey(), turns === null || isAll ? LEAST_REST : 0)
   }
@@ -133,20 +133,18 @@ export class Surveyor {
     return { from: start?.after, isOver, isAll }
   }
 
-  /** True: all of them. */
-  #addGroups(
-    { queue, limit }: ClaimRequest,
-    turns: GroupTurns | null,
+  /** null: all of them. Else the last group that it has looked at. */
+  #addTurns(
+    { queue, limit, limits }: ClaimRequest,
+    { after, isPassed }: SurveyTurns,
     sorter: HintSorter,
-    isPassed: (group: string) => boolean,
-  ): Promise<boolean> {
-    if (turns === null) return this.#groups.addNext(queue, sorter)
+  ): Promise<string | null> {
     const start = groupsPrefix(queue)
-    const ranges = turns.passed.map(({ first, last }) => [groupHash(first), groupHash(last)] as const)
+    const ranges = (limits?.turns?.passed ?? []).map(({ first, last }) => [groupHash(first), groupHash(last)] as const)
     return this.#groups.addFrom({
       queue,
       sorter,
-      from: turns.after === null || turns.after === '' ? start : behindGroup(queue, groupHash(turns.after)),
+      from: after === null || after === '' ? start : behindGroup(queue, after),
       isEnough: () => sorter.ready.length >= limit && countOf(sorter.readyOf.keys(), isPassed) >= limit,
       skip: (key) => {
         const range = ranges.find(([first, last]) => key >= start + first && key < start + last)
@@ -174,11 +172,11 @@ export class Surveyor {
   }
 
   /** null: too few are left, or they are too old. */
-  #restOf(name: string, limit: number, isPassed: (group: string) => boolean): Rest | null {
+  #restOf(name: string, limit: number, turns: SurveyTurns | null): Rest | null {
     const rest = this.#rests.get(name)
     if (rest === undefined) return null
     const isYoung = this.#timers.mono() - rest.at < REST_LIFE
-    if (limit > 0 && isYoung && rest.ready.size >= limit && hasMany(rest, limit, isPassed)) return rest
+    if (limit > 0 && isYoung && rest.ready.size >= limit && hasMany(rest, limit, turns)) return rest
     if (limit > 0) this.#rests.delete(name)
     return null
   }
@@ -211,13 +209,12 @@ const restSurvey = ({ ready }: Rest, now: Instant): Survey => ({
   next: now,
 })
 
-const hasMany = ({ ready }: Rest, limit: number, isPassed: (group: string) => boolean): boolean => {
+const hasMany = ({ ready }: Rest, limit: number, turns: SurveyTurns | null): boolean => {
+  if (turns === null) return true
   let count = 0
-  for (const { group } of ready.values()) if (!isPassed(group ?? '') && ++count >= limit) return true
+  for (const { group } of ready.values()) if (!turns.isPassed(group ?? '') && ++count >= limit) return true
   return false
 }
-
-const nonePassed = (_group: string): boolean => false
 
 const countOf = (groups: Iterable<string>, isPassed: (group: string) => boolean): number => {
   let count = 0
@@ -226,5 +223,5 @@ const countOf = (groups: Iterable<string>, isPassed: (group: string) => boolean)
 }
 
 /** Workers with different types find different hints, so they do not share what is left of a survey. */
-const nameOf = ({ queue, types, limits }: ClaimRequest): string =>
-  `${queue} ${types === null ? '' : types.join(' ')}${limits?.turns == null ? '' : ' in turns'}`
+const nameOf = ({ queue, types }: ClaimRequest, turns: SurveyTurns | null): string =>
+  `${queue} ${types === null ? '' : types.join(' ')}${turns === null ? '' : ' in turns'}`

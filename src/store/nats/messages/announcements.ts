@@ -9,9 +9,9 @@ import type { Subjects } from '../subjects.ts'
 type Listener = (queues: readonly string[]) => void
 /**
  * `type`: a new work type. `separate`: a work type that some worker of its queue does not handle. `later`: a queue has a new
- * hint for the near future.
+ * hint for the near future. `group`: a group has a new hint.
  */
-export type Topic = 'type' | 'separate' | 'later'
+export type Topic = 'type' | 'separate' | 'later' | 'group'
 
 /** Announcements of this many milliseconds share one message. */
 const BATCH_DELAY = 2

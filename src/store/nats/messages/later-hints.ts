@@ -4,12 +4,14 @@
  */
 import type { Msg } from '@nats-io/transport-node'
 import type { Instant } from '../../../core/task.ts'
+import { groupOfHint } from '../../kv/records/hint-names.ts'
 import { MINUTE } from '../../kv/records/names.ts'
 import type { ServerClock } from '../clock.ts'
 import type { Connected } from '../connection/connection.ts'
 import { isNotFound } from '../connection/errors.ts'
 import { hintOf, type Subjects, workTypeOf } from '../subjects.ts'
 import type { Announcements } from './announcements.ts'
+import type { GroupedHints } from './grouped-hints.ts'
 import { pull } from './pull.ts'
 
 export type LaterKind = 'due' | 'expiry'
@@ -58,13 +60,21 @@ export class LaterHints {
   readonly #subjects: Subjects
   readonly #announcements: Announcements
   readonly #clock: ServerClock
+  readonly #grouped: GroupedHints
   readonly #queues = new Map<string, Queue>()
   /** By hint, as far as they have been read. */
   readonly #known = new Map<string, Set<Later>>()
   #listedAllAt = Number.NEGATIVE_INFINITY
   #listing: Promise<void> | null = null
 
-  constructor(connected: Connected, subjects: Subjects, announcements: Announcements, clock: ServerClock) {
+  constructor(
+    connected: Connected,
+    subjects: Subjects,
+    announcements: Announcements,
+    clock: ServerClock,
+    grouped: GroupedHints,
+  ) {
+    this.#grouped = grouped
     this.#connected = connected
     this.#subjects = subjects
     this.#announcements = announcements
@@ -163,7 +173,10 @@ export class LaterHints {
         throw error
       })
     const listed = new Map(covered.map((name) => [name, new Map<Instant, number>()]))
+    // A list of all queues also shows the lines of groups.
+    if (names === null) this.#grouped.listed(state.subjects ?? {})
     for (const subject of Object.keys(state.subjects ?? {})) {
+      if (this.#subjects.parseGrouped(subject) !== null) continue
       const minute = Number(subject.split('.').at(-1)) * MINUTE
       listed.get(this.#subjects.queueOfLater(subject))?.set(minute, state.last_seq)
     }
@@ -187,12 +200,13 @@ export class LaterHints {
 
   async #read(name: string, queue: Queue, instant: Instant, through: number): Promise<void> {
     const from = (queue.minutes.get(instant)?.readThrough ?? 0) + 1
-    for await (const later of this.#messages(this.#subjects.laterAt(name, instant), from)) this.#remember(queue, later)
+    for await (const message of this.#messages(this.#subjects.laterAt(name, instant), from))
+      this.#remember(queue, laterOf(message))
     const minute = this.#minute(queue, instant)
     minute.readThrough = Math.max(minute.readThrough, through)
   }
 
-  async *#messages(filter: string, from: number): AsyncGenerator<Later> {
+  async *#messages(filter: string, from: number): AsyncGenerator<Msg> {
     const { jsm, nc } = this.#connected
     const { name } = await jsm.consumers.add(this.#subjects.later, {
       filter_subject: filter,
@@ -206,7 +220,7 @@ export class LaterHints {
     let received = 0
     for (;;) {
       const { messages } = await pull(nc, this.#subjects.later, name, BATCH)
-      for (const message of messages) yield laterOf(message)
+      yield* messages
       received += messages.length
       if (messages.length === BATCH) continue
       const { num_pending, delivered } = await jsm.consumers.info(this.#subjects.later, name)
@@ -221,7 +235,9 @@ export class LaterHints {
   async all(queue: string | null): Promise<string[]> {
     const filter = queue === null ? this.#subjects.all.later : this.#subjects.laterIn(queue)
     const hints: string[] = []
-    for await (const { hint } of this.#messages(filter, 1)) hints.push(hint)
+    for await (const message of this.#messages(filter, 1)) hints.push(hintIn(message))
+    if (queue !== null)
+      for await (const message of this.#messages(this.#subjects.groupedIn(queue), 1)) hints.push(hintIn(message))
     return hints
   }
 
@@ -230,8 +246,12 @@ export class LaterHints {
     this.#forget(later)
     const minute = this.#queue(workTypeOf(later.hint).queue).minutes.get(minuteAt(later.at))
     minute?.laters.delete(later.sequence)
+    await this.#delete(later.sequence)
+  }
+
+  async #delete(sequence: number): Promise<void> {
     try {
-      await this.#connected.jsm.streams.deleteMessage(this.#subjects.later, later.sequence, false)
+      await this.#connected.jsm.streams.deleteMessage(this.#subjects.later, sequence, false)
     } catch (error) {
       if (!isGone(error)) throw error
     }
@@ -239,7 +259,9 @@ export class LaterHints {
 
   /** Removes what this process has read of the hint. Another process that reads the rest finds it obsolete. */
   async forget(hint: string): Promise<void> {
-    await Promise.all([...(this.#known.get(hint) ?? [])].map((later) => this.remove(later)))
+    const grouped = groupOfHint(hint) === null ? null : this.#grouped.forget(hint)
+    const laters = [...(this.#known.get(hint) ?? [])].map((later) => this.remove(later))
+    await Promise.all(grouped === null ? laters : [...laters, this.#delete(grouped)])
   }
 
   #forget(later: Later): void {
@@ -250,6 +272,9 @@ export class LaterHints {
 }
 
 const minuteAt = (at: Instant): Instant => Math.floor(Math.max(0, at) / MINUTE) * MINUTE
+
+/** `{kind} {hint}` by the minute, only the hint in a group. */
+const hintIn = (message: Msg): string => message.string().split(' ').at(-1)!
 
 const laterOf = (message: Msg): Later => {
   const [kind, hint] = message.string().split(' ') as [LaterKind, string]

@@ -2,7 +2,7 @@
 import type { Instant } from '../../../core/task.ts'
 import type { Retry } from '../../kv/access/retry.ts'
 import { Discards } from '../../kv/cleanup/discards.ts'
-import type { HintContext, Hints, Survey } from '../../kv/hints/hints.ts'
+import type { HintContext, Hints, Survey, SurveyTurns } from '../../kv/hints/hints.ts'
 import type { Hint } from '../../kv/records/hint-names.ts'
 import { escaped, unescaped } from '../../kv/records/names.ts'
 import type { ClaimRequest, WakeListener } from '../../store.ts'
@@ -63,9 +63,13 @@ export class MessageHints implements Hints {
     if (expiresAt !== null) writes.push(this.#later.put(key, 'expiry', expiresAt))
     if (availableAt !== expiresAt) {
       const isLater = availableAt > this.#parts.clock.hintTime
-      writes.push(isLater ? this.#later.put(key, 'due', availableAt) : this.#messages.announce(key))
+      writes.push(isLater ? this.#later.put(key, 'due', availableAt) : this.#announceReady(key))
     }
     await Promise.all(writes)
+  }
+
+  #announceReady(key: string): Promise<void> {
+    return hintOf(key).group === null ? this.#messages.announce(key) : this.#parts.grouped.announce(key)
   }
 
   /** Nothing to do: this process holds the message, and its next claim is offered it. */
@@ -83,11 +87,12 @@ export class MessageHints implements Hints {
   }
 
   async #withdraw(hint: string): Promise<void> {
-    await Promise.all([this.#messages.withdraw(hint), this.#later.forget(hint)])
+    const isGrouped = hintOf(hint).group !== null
+    await Promise.all([isGrouped ? null : this.#messages.withdraw(hint), this.#later.forget(hint)])
   }
 
-  survey(request: ClaimRequest, now: Instant): Promise<Survey> {
-    return this.#surveyor.survey(request, now)
+  survey(request: ClaimRequest, now: Instant, turns?: SurveyTurns): Promise<Survey> {
+    return this.#surveyor.survey(request, now, turns)
   }
 
   async *pages(queue: string | null): AsyncGenerator<readonly Hint[]> {

@@ -1,7 +1,7 @@
 /** Surveys a queue: messages that are delivered to this process, hints whose time has come, and leases that have lapsed. */
 import { claimOrder } from '../../../core/claim-order.ts'
 import type { Instant } from '../../../core/task.ts'
-import type { HintContext, Survey } from '../../kv/hints/hints.ts'
+import type { HintContext, Survey, SurveyTurns } from '../../kv/hints/hints.ts'
 import { type Hint, queuePrefix } from '../../kv/records/hint-names.ts'
 import { READY, unescaped } from '../../kv/records/names.ts'
 import type { ClaimRequest } from '../../store.ts'
@@ -9,6 +9,7 @@ import type { Contact } from '../connection/contact.ts'
 import { isRefusal } from '../connection/errors.ts'
 import { ALL_TYPES, hintOf, type WorkType } from '../subjects.ts'
 import type { Announcements } from './announcements.ts'
+import type { GroupedHints } from './grouped-hints.ts'
 import type { Later, LaterHints } from './later-hints.ts'
 import type { LostDeliveries } from './lost-deliveries.ts'
 import type { ReadyMessages } from './ready-messages.ts'
@@ -17,6 +18,7 @@ export interface SurveyParts {
   readonly messages: ReadyMessages
   readonly announcements: Announcements
   readonly later: LaterHints
+  readonly grouped: GroupedHints
   readonly lost: LostDeliveries
   readonly contact: Contact
 }
@@ -40,10 +42,15 @@ const SORTING_TIME = 2_000
  */
 const LONGEST_IDLE = 10_000
 
+/** With turns, a survey offers more groups than the claim needs, and more tasks of each: some are full, or taken. */
+const SPARE_GROUPS = 20
+const SPARE_OF_GROUP = 4
+
 export class MessageSurveyor {
   readonly #messages: ReadyMessages
   readonly #announcements: Announcements
   readonly #later: LaterHints
+  readonly #grouped: GroupedHints
   readonly #lost: LostDeliveries
   readonly #contact: Contact
   readonly #cache: HintContext['cache']
@@ -54,28 +61,30 @@ export class MessageSurveyor {
     this.#messages = parts.messages
     this.#announcements = parts.announcements
     this.#later = parts.later
+    this.#grouped = parts.grouped
     this.#lost = parts.lost
     this.#contact = parts.contact
     this.#cache = cache
     this.#isTaken = isTaken
   }
 
-  survey(request: ClaimRequest, now: Instant): Promise<Survey> {
-    return this.#contact.run(() => this.#survey(request, now))
+  survey(request: ClaimRequest, now: Instant, turns: SurveyTurns | null = null): Promise<Survey> {
+    return this.#contact.run(() => this.#survey(request, now, turns))
   }
 
-  async #survey(request: ClaimRequest, now: Instant): Promise<Survey> {
+  async #survey(request: ClaimRequest, now: Instant, turns: SurveyTurns | null): Promise<Survey> {
     const prefix = queuePrefix(request.queue)
     const queue = prefix.slice(READY.length, -1)
-    const found = new Found(now)
+    const found = new Found(now, request.limit, turns !== null)
     this.#messages.surveyed(queue)
+    this.#grouped.surveyed(queue)
     await this.#surveyLater(queue, found)
     for (const [key, until] of this.#cache.leased(prefix)) {
       if (until > now) found.wakeAt(until)
       else if (!this.#isTaken(key)) found.addOverdue(hintOf(key), until)
     }
     await this.#offerHeld(queue, request, found)
-    if (request.limit > 0) await this.#take(queue, request, found)
+    if (request.limit > 0) await this.#take(queue, request, found, turns)
     if (this.#announcements.hasListeners) found.wakeAt(now + LONGEST_IDLE)
     if (found.refused !== null && found.isEmpty) throw found.refused
     return found.survey()
@@ -93,7 +102,8 @@ export class MessageSurveyor {
   /** Another process may announce the same hint at this moment. The server keeps one message. */
   #announce(later: Later, found: Found): Promise<void> {
     return this.#part(found, async () => {
-      await this.#messages.announce(later.hint, true)
+      const hints = hintOf(later.hint).group === null ? this.#messages : this.#grouped
+      await hints.announce(later.hint, true)
       await this.#later.remove(later)
     })
   }
@@ -123,7 +133,7 @@ export class MessageSurveyor {
       if (this.#cache.get(key)?.task === 'leased' || this.#isTaken(key)) continue
       const hint = hintOf(key)
       if (request.limit > 0 && !isWanted(hint, request)) foreign.push(key)
-      else if (found.ready.length >= request.limit) this.#messages.giveBack(key)
+      else if (found.room <= 0) this.#messages.giveBack(key)
       else {
         if (this.#messages.seen(key)) arrived.push(hint)
         this.#offer(hint, found)
@@ -142,27 +152,70 @@ export class MessageSurveyor {
     else found.wakeAt(found.now + Math.max(1, Math.ceil(againAt - performance.now())))
   }
 
-  /** Highest priority first. Types with a consumer of their own alternate with the others of their priority. */
-  async #take(queue: string, request: ClaimRequest, found: Found): Promise<void> {
+  /** Highest priority first. Types with a consumer of their own, and groups, alternate with the others of their priority. */
+  async #take(
+    queue: string,
+    request: ClaimRequest,
+    found: Found,
+    turns: SurveyTurns | null,
+  ): Promise<void> {
     const types = (await this.#messages.types.ofQueue(queue)).filter(
       (type) => isGroup(type) || isWanted(unescapedType(type), request),
     )
-    const priorities = [...new Set(types.map(({ priority }) => Number(priority)))].sort((a, b) => b - a)
+    const grouped = this.#grouped.prioritiesOf(queue)
+    const ungrouped = types.map(({ priority }) => Number(priority))
     const round = this.#surveys++
-    for (const priority of priorities) {
+    for (const priority of [...new Set([...ungrouped, ...grouped])].sort((a, b) => b - a)) {
       const equals = types.filter((type) => Number(type.priority) === priority)
       await this.#findLost(equals, found)
-      for (const n of equals.keys()) {
-        if (found.ready.length >= request.limit) return found.wakeAt(found.now)
-        const type = equals[(round + n) % equals.length]!
-        await this.#part(found, () => this.#takeOf(type, request, found))
+      const takes = equals.map((type) => () => this.#part(found, () => this.#takeOf(type, request, found)))
+      if (grouped.includes(priority))
+        takes.push(() => this.#part(found, () => this.#takeGroups(queue, priority, request, found, turns)))
+      for (const n of takes.keys()) {
+        if (found.isEnough) return found.wakeAt(found.now)
+        await takes[(round + n) % takes.length]!()
       }
     }
   }
 
+  async #takeGroups(
+    queue: string,
+    priority: number,
+    request: ClaimRequest,
+    found: Found,
+    turns: SurveyTurns | null,
+  ): Promise<void> {
+    const most = turns === null ? found.room : Number.POSITIVE_INFINITY
+    const { hints, cutAt } = await this.#grouped.take({
+      queue,
+      priority,
+      most,
+      mostGroups: found.roomForGroups,
+      mostOfGroup: turns === null ? most : Math.min(request.limit, turns.mostEach) + SPARE_OF_GROUP,
+      after: turns?.after ?? null,
+      isUsable: (key) => this.#isUsable(key, request, found),
+      isPassed: (group) => turns?.isPassed(group) ?? false,
+    })
+    found.cutAt ??= cutAt
+    if (cutAt !== null) found.wakeAt(found.now)
+    found.grouped.push(...hints)
+  }
+
+  #isUsable(key: string, request: ClaimRequest, found: Found): boolean {
+    const known = this.#cache.get(key)
+    const isFresh = known !== undefined && known.until > found.now
+    if (known?.task === 'leased' || this.#isTaken(key)) return false
+    const hint = hintOf(key)
+    if (!isWanted(hint, request)) return false
+    if (isFresh && known.task === 'mismatch') found.wakeAt(known.until)
+    else if (hint.availableAt > found.now) found.wakeAt(hint.availableAt)
+    else return true
+    return false
+  }
+
   async #takeOf(type: WorkType, request: ClaimRequest, found: Found): Promise<void> {
     const until = performance.now() + SORTING_TIME
-    for (let most = request.limit - found.ready.length; ; most = SORTING_BATCH) {
+    for (let most = found.room; most > 0; most = SORTING_BATCH) {
       const { hints: keys, isFull } = await this.#messages.take(type, most)
       const hints = keys.map(hintOf)
       const wanted = hints.filter((hint) => isWanted(hint, request))
@@ -170,7 +223,7 @@ export class MessageSurveyor {
       if (isFull) found.wakeAt(found.now)
       this.#offerTaken(type.queue, wanted, request, found)
       await Promise.all(others.map(({ key }) => this.#messages.separate(key)))
-      const isOver = !isFull || others.length === 0 || found.ready.length >= request.limit
+      const isOver = !isFull || others.length === 0 || found.room <= 0
       if (isOver || performance.now() > until) return
     }
   }
@@ -181,7 +234,7 @@ export class MessageSurveyor {
       const known = this.#cache.get(hint.key)
       // Delivered again although the task is running: now this process watches its lease.
       if (known?.task === 'leased' && known.until > found.now) continue
-      if (found.ready.length < request.limit) this.#offer(hint, found)
+      if (found.room > 0) this.#offer(hint, found)
       else {
         this.#messages.giveBack(hint.key)
         found.wakeAt(found.now)
@@ -222,19 +275,42 @@ const unescapedType = ({ type }: WorkType): { readonly type: string } => ({ type
 
 class Found {
   readonly now: Instant
+  /** Without a group. */
   readonly ready: Hint[] = []
+  readonly grouped: Hint[] = []
+  /** There are groups that were not looked at: the last one that was. */
+  cutAt: string | null = null
+  readonly #limit: number
+  readonly #takesTurns: boolean
   readonly overdue = new Map<string, Hint>()
   readonly unknown: Hint[] = []
   /** The error of a part that the server refused. */
   refused: unknown = null
   #next = Number.POSITIVE_INFINITY
 
-  constructor(now: Instant) {
+  constructor(now: Instant, limit: number, takesTurns: boolean) {
     this.now = now
+    this.#limit = limit
+    this.#takesTurns = takesTurns
+  }
+
+  /** With turns, those without a group are one group of many. */
+  get room(): number {
+    return this.#limit - this.ready.length - (this.#takesTurns ? 0 : this.grouped.length)
+  }
+
+  /** How many more groups are worth a look. With turns, some may be full. */
+  get roomForGroups(): number {
+    if (!this.#takesTurns) return this.room
+    return this.#limit + SPARE_GROUPS - new Set(this.grouped.map(({ group }) => group)).size
+  }
+
+  get isEnough(): boolean {
+    return this.room <= 0 && this.roomForGroups <= 0
   }
 
   get isEmpty(): boolean {
-    return this.ready.length === 0 && this.overdue.size === 0 && this.unknown.length === 0
+    return this.ready.length === 0 && this.grouped.length === 0 && this.overdue.size === 0 && this.unknown.length === 0
   }
 
   addOverdue(hint: Hint, since: Instant): void {
@@ -247,9 +323,9 @@ class Found {
   }
 
   survey(): Survey {
-    this.ready.sort(claimOrder)
     return {
-      ready: this.ready,
+      ready: [...this.ready, ...this.grouped].sort(claimOrder),
+      ...(this.cutAt === null ? null : { cutAt: this.cutAt }),
       overdue: [...this.overdue.values()],
       unknown: this.unknown,
       next: this.#next === Number.POSITIVE_INFINITY ? null : this.#next,

@@ -1,0 +1,180 @@
+/**
+ * Hints of grouped tasks that are due. They wait in the stream of hints for later, in one subject for each queue, group and priority. A survey
+ * reads as many of each group as it needs, so that a long line of one group hides no other, and there is no consumer for a group.
+ */
+import type { Hint } from '../../kv/records/hint-names.ts'
+import type { Connected } from '../connection/connection.ts'
+import { isNotFound } from '../connection/errors.ts'
+import { hintOf, type Subjects } from '../subjects.ts'
+import type { Announcements } from './announcements.ts'
+
+/** The hints of one group and priority, as far as this process has read them. */
+interface Line {
+  readonly group: string
+  readonly priority: number
+  /** With the sequence of each message. */
+  readonly hints: Map<string, number>
+  /** The sequence from which to read on. */
+  from: number
+  /** There was nothing more to read. */
+  isRead: boolean
+}
+
+/** What a survey wants of the groups. */
+export interface GroupsWanted {
+  readonly queue: string
+  readonly priority: number
+  /** Hints at the most, and groups. */
+  readonly most: number
+  readonly mostGroups: number
+  /** Of one group. */
+  readonly mostOfGroup: number
+  /** The group behind which to begin, by hash; null: anywhere. */
+  readonly after: string | null
+  isUsable(hint: string): boolean
+  isPassed(group: string): boolean
+}
+
+export interface GroupsTaken {
+  readonly hints: readonly Hint[]
+  /** The last group that it has looked at; null: all. */
+  readonly cutAt: string | null
+}
+
+/** Only a process that surveyed the queue within this time remembers the hints that it adds. */
+const REMEMBER_FOR = 10_000
+/** Lines that are read at once. */
+const AT_ONCE = 16
+/** Messages that one survey reads of a line. Those at its beginning may belong to running tasks. */
+const MOST_READ = 200
+
+export class GroupedHints {
+  readonly #connected: Connected
+  readonly #subjects: Subjects
+  readonly #announcements: Announcements
+  /** By queue, and by group and priority. */
+  readonly #queues = new Map<string, Map<string, Line>>()
+  /** Monotonic, by queue. */
+  readonly #surveyedAt = new Map<string, number>()
+  /** By queue: the group that a survey without turns began with. */
+  readonly #cursors = new Map<string, string>()
+
+  constructor(connected: Connected, subjects: Subjects, announcements: Announcements) {
+    this.#connected = connected
+    this.#subjects = subjects
+    this.#announcements = announcements
+    announcements.on('group', (key) => {
+      const [queue, group, priority] = key.split('/') as [string, string, string]
+      this.#line(queue, group, Number(priority)).isRead = false
+    })
+  }
+
+  surveyed(queue: string): void {
+    this.#surveyedAt.set(queue, performance.now())
+  }
+
+  #line(queue: string, group: string, priority: number): Line {
+    const lines = this.#queues.get(queue) ?? new Map<string, Line>()
+    this.#queues.set(queue, lines)
+    const name = `${group} ${priority}`
+    const line = lines.get(name) ?? { group, priority, hints: new Map(), from: 1, isRead: false }
+    lines.set(name, line)
+    return line
+  }
+
+  /** `once`: another process may announce the same hint at this moment. */
+  async announce(key: string, once = false): Promise<void> {
+    const { queue, group, priority } = placeOf(key)
+    const subject = this.#subjects.grouped(queue, group, priority)
+    const sequence = await this.#connected.requests.write(subject, key, once ? { id: key } : {})
+    if (performance.now() - (this.#surveyedAt.get(queue) ?? Number.NEGATIVE_INFINITY) < REMEMBER_FOR)
+      this.#line(queue, group, priority).hints.set(key, sequence)
+    this.#announcements.send('group', `${queue}/${group}/${priority}`)
+  }
+
+  /** What a list of all subjects shows, with the number of messages of each. It finds lines whose announcement was lost. */
+  listed(subjects: Readonly<Record<string, number>>): void {
+    const seen = new Set<Line>()
+    for (const [subject, count] of Object.entries(subjects)) {
+      const found = this.#subjects.parseGrouped(subject)
+      if (found === null) continue
+      const line = this.#line(found.queue, found.group, found.priority)
+      seen.add(line)
+      if (count > line.hints.size) line.isRead = false
+    }
+    for (const lines of this.#queues.values())
+      for (const [name, line] of lines) if (!seen.has(line) && line.hints.size === 0) lines.delete(name)
+  }
+
+  prioritiesOf(queue: string): readonly number[] {
+    return [...new Set([...(this.#queues.get(queue)?.values() ?? [])].map(({ priority }) => priority))]
+  }
+
+  /** Hints of one priority, from group to group. */
+  async take(wanted: GroupsWanted): Promise<GroupsTaken> {
+    const { queue, priority, most, isPassed, isUsable } = wanted
+    const from = wanted.after ?? this.#cursors.get(queue) ?? ''
+    const all = [...(this.#queues.get(queue)?.values() ?? [])].filter((line) => line.priority === priority)
+    const lines = all
+      .filter((line) => !isPassed(line.group))
+      .sort((a, b) => Number(a.group <= from) - Number(b.group <= from) || (a.group < b.group ? -1 : 1))
+    // Of a group that is passed over one known hint is enough, to tell that it waits.
+    const hints = all.flatMap((line) => (isPassed(line.group) ? firstOf(line, isUsable) : []))
+    let groups = 0
+    for (let at = 0; at < lines.length; at += AT_ONCE) {
+      if (hints.length >= most || groups >= wanted.mostGroups) return { hints, cutAt: lines[at - 1]!.group }
+      const some = lines.slice(at, at + AT_ONCE)
+      for (const found of await Promise.all(some.map((line) => this.#takeOf(line, wanted)))) {
+        hints.push(...found)
+        if (found.length > 0) groups++
+      }
+      this.#cursors.set(queue, some.at(-1)!.group)
+    }
+    return { hints, cutAt: null }
+  }
+
+  async #takeOf(line: Line, { queue, mostOfGroup, isUsable }: GroupsWanted): Promise<readonly Hint[]> {
+    const usable = (): string[] => [...line.hints.keys()].filter(isUsable)
+    let hints = usable()
+    for (let read = 0; hints.length < mostOfGroup && !line.isRead && read < MOST_READ; read++) {
+      const message = await this.#next(this.#subjects.grouped(queue, line.group, line.priority), line.from)
+      if (message === null) line.isRead = true
+      else {
+        line.from = message.seq + 1
+        line.hints.set(message.string(), message.seq)
+        if (isUsable(message.string())) hints.push(message.string())
+      }
+    }
+    hints = hints.slice(0, mostOfGroup)
+    return hints.map(hintOf)
+  }
+
+  async #next(subject: string, seq: number) {
+    try {
+      const query = { seq, next_by_subj: subject }
+      return await this.#connected.jsm.streams.getMessage(this.#subjects.later, query)
+    } catch (error) {
+      if (isNotFound(error)) return null
+      throw error
+    }
+  }
+
+  /** The sequence of the message, as far as it is known, which is forgotten. Whoever reads an unknown one finds it obsolete. */
+  forget(key: string): number | null {
+    const { queue, group, priority } = placeOf(key)
+    const line = this.#queues.get(queue)?.get(`${group} ${priority}`)
+    const sequence = line?.hints.get(key) ?? null
+    line?.hints.delete(key)
+    return sequence
+  }
+}
+
+const firstOf = (line: Line, isUsable: (hint: string) => boolean): Hint[] => {
+  for (const key of line.hints.keys()) if (isUsable(key)) return [hintOf(key)]
+  return []
+}
+
+const placeOf = (key: string): { readonly queue: string; readonly group: string; readonly priority: number } => {
+  const { group, priority } = hintOf(key)
+  return { queue: key.split('/')[1]!, group: group!, priority }
+}

@@ -249,3 +249,26 @@ test('a queue without limits finds all grouped tasks behind a long line of other
   expect(kv.take()['LIST']).toBeLessThanOrEqual(40)
   await store.close()
 })
+
+test('the register of a group that has been empty for ten minutes is swept, one with places is not', async () => {
+  const { clock, map, open, fresh } = begin()
+  const { store } = open()
+  await store.insert([{ task: fresh(1, { group: 'gone' }) }, { task: fresh(2, { group: 'here' }) }], { now: null })
+  const [gone] = (await look(store, limitsOf(1))).leased.filter(({ group }) => group === 'gone')
+  await store.commit([machine.complete(gone!, { token: gone!.lease!.token }, { text: '1', encoding: 'json' }, clock.wall())])
+  const registers = () => [...map.entries.keys()].filter((key) => key.startsWith('places/'))
+  expect(registers()).toHaveLength(2)
+  await store.close()
+  for (const later of [0, 700_000]) {
+    await clock.advance(later)
+    const { store: sweeping } = open()
+    // The first removal of a process sweeps.
+    await sweeping.remove([{ id: idOf(9), revision: 1, endKey: false }])
+    await sweeping.close()
+    expect(registers()).toHaveLength(later === 0 ? 2 : 1)
+  }
+  const { store: other } = open()
+  await other.insert([{ task: fresh(3, { group: 'gone' }) }, { task: fresh(4, { group: 'here' }) }], { now: null })
+  expect((await look(other, limitsOf(1), { op: 'other' })).leased.map(({ id }) => id)).toEqual([idOf(3)])
+  await other.close()
+})

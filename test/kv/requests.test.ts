@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { complete } from '../../src/core/machine.ts'
 import { want } from '../../src/testing/conformance/build.ts'
 import { idleMonth } from './idle-month.ts'
 import { begin } from './setup.ts'
@@ -200,4 +201,50 @@ test('behind a long line, many small claims share one list, and no task is lease
   }
   expect(leased.size).toBe(400)
   expect(kv.log.filter((line) => line.startsWith('LIST ')).length).toBeLessThanOrEqual(10)
+})
+
+const limits = {
+  concurrency: 5,
+  notAfter: null,
+  turns: { perGroup: 2, after: null, mostEach: 10, without: [], only: null, passed: [] },
+}
+
+test('under limits of queue and group a task that runs alone costs 4 PUT more: a place in each register, taken and given up', async () => {
+  const { clock, open } = begin()
+  const { client, store, kv } = await open()
+  const look = (op: string) => store.claim(want({ limits, op, now: null, leaseTtl: 30_000, types: ['a'] }))
+  const run = async (op: string): Promise<Record<string, number>> => {
+    await client.submit('a', null, { group: 'g' })
+    kv.take()
+    const { leased } = await look(op)
+    const ends = leased.map((held) =>
+      complete(held, { token: held.lease!.token }, { text: 'null', encoding: 'json' }, clock.wall()),
+    )
+    expect(await store.commit(ends)).toEqual(['written'])
+    // The places are given up in the background.
+    await look(`${op} again`)
+    return kv.take()
+  }
+  await run('first')
+  const { PUT, GET = 0 } = await run('second')
+  // The claim and the end, and two writes of each register. The registers are known from the first task.
+  expect([PUT, GET]).toEqual([2 + 4, 0])
+})
+
+test('under limits a claim of several tasks takes their places in one PUT for the queue and one for each group', async () => {
+  const { open } = begin()
+  const { client, store, kv } = await open()
+  await client.submitMany(Array.from({ length: 8 }, (_, n) => ({ type: 'a', input: n, group: `g${n % 4}` })))
+  kv.take()
+  const look = (op: string) => store.claim(want({ limits, op, now: null, leaseTtl: 30_000, types: ['a'], limit: 4 }))
+  const { leased } = await look('one')
+  expect(leased).toHaveLength(4)
+  expect(kv.log.filter((line) => line.startsWith('PUT places/'))).toHaveLength(1 + 4)
+  expect(kv.take()['PUT']).toBe(4 + 1 + 4)
+  // One place of the queue is left, and then none: no task is read, and within 100 ms no register.
+  expect((await look('two')).leased).toHaveLength(1)
+  kv.take()
+  const { leased: none, isHeldBack } = await look('three')
+  expect([none, isHeldBack]).toEqual([[], true])
+  expect(kv.log.filter((line) => /^(PUT|GET) /.test(line))).toEqual([])
 })

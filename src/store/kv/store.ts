@@ -47,6 +47,7 @@ import { Inserter } from './inserter.ts'
 import { invalidateOnRenew } from './invalidate-on-renew.ts'
 import { LimitedClaimer } from './limited-claimer.ts'
 import { Places } from './places/places.ts'
+import { sweepRegisters } from './places/sweep-registers.ts'
 import { Queries } from './queries.ts'
 import { Keys } from './records/keys.ts'
 import { isLive, type LiveTask, Tasks } from './records/tasks.ts'
@@ -101,6 +102,7 @@ export class KvStore implements Store {
   readonly #calls = new Set<Promise<unknown>>()
   #closing: Promise<void> | null = null
   #sweptAt = Number.NEGATIVE_INFINITY
+  #sweptPlaces: string | undefined
   #isMaintaining = false
   readonly #checkIdentity: (() => Promise<void>) | undefined
   readonly #mono: () => number
@@ -340,6 +342,7 @@ export class KvStore implements Store {
     if (performance.now() - this.#sweptAt < SWEEP_EVERY) return
     this.#sweptAt = performance.now()
     const sweepAll = async (): Promise<void> => {
+      this.#sweptPlaces = await sweepRegisters(this.#kv, now, this.#sweptPlaces)
       for (let round = 0; round < MOST_SWEEPS; round++) if (!(await this.#sweeper.sweep(now))) return
     }
     void this.#call(sweepAll).catch(() => {})

@@ -41,7 +41,7 @@ const publishes = ({ nc }: Connected, subjects: Subjects): readonly Probe[] => {
     { right: `holdfast.${bucket}.>`, subject: subjects.wake, body: NOTHING },
     { right: `$JS.ACK.${ready}.>`, subject: `$JS.ACK.${ready}.${NOTHING}.1.1.1.1.0` },
     ...[kv, ready, later].map((stream) => api(`STREAM.INFO.${stream}`)),
-    ...[kv, ready].map((stream) => api(`STREAM.MSG.GET.${stream}`, { body: last })),
+    ...[kv, ready, later].map((stream) => api(`STREAM.MSG.GET.${stream}`, { body: last })),
     purge(kv, all.kv),
     purge(ready, all.ready),
     api(`STREAM.MSG.DELETE.${later}`, { body: JSON.stringify({ seq: NO_SEQUENCE }) }),

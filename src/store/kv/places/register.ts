@@ -24,6 +24,8 @@ interface Copy extends PlaceBody {
   readonly readAt: number
 }
 
+const EMPTY: PlaceBody = { group: null, holders: [], emptyAt: null, deletingAt: null }
+
 interface Wanted {
   readonly holders: readonly Holder[]
   readonly limit: number
@@ -159,7 +161,7 @@ export class Register {
       if (isShort && (await this.#makeRoom(copy))) continue
       const isSame = kept.length === copy.holders.length && holders.length === kept.length
       const group = copy.group ?? wanted.find((one) => one.group !== null)?.group ?? null
-      if (isSame || (await this.#write(copy, { group, holders, deletingAt: null }))) {
+      if (isSame || (await this.#write(copy, group, holders))) {
         for (const token of given) this.#given.delete(token)
         for (const [n, { granted: answer }] of wanted.entries()) answer.resolve(granted[n]!)
         return
@@ -218,13 +220,14 @@ export class Register {
     const stored = await readPastDeletion(read, now)
     if (before !== null && before.mark === (stored?.mark ?? null)) this.#isShared = false
     this.#copy =
-      stored === null ? { group: null, holders: [], deletingAt: null, mark: null, readAt } : { ...stored, readAt }
+      stored === null ? { ...EMPTY, mark: null, readAt } : { ...stored, readAt }
     return this.#copy
   }
 
-  async #write({ mark: before }: Copy, body: PlaceBody): Promise<boolean> {
-    const { kv, mono } = this.#parts
+  async #write({ mark: before }: Copy, group: string | null, holders: readonly Holder[]): Promise<boolean> {
+    const { kv, mono, now } = this.#parts
     const readAt = mono()
+    const body = { group, holders, emptyAt: holders.length === 0 ? await now() : null, deletingAt: null }
     const mark = await kv.put(this.key, encodePlaces(body), before)
     if (mark === null) return false
     this.#copy = { ...body, mark, readAt }

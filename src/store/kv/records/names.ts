@@ -39,6 +39,8 @@ export const queuePlacesKey = (queue: string): string => `${PLACES}${escaped(que
 
 export const groupPlacesKey = (queue: string, hash: string): string => `${PLACES}${escaped(queue)}/groups/${hash}.json`
 
+export const isGroupPlaces = (key: string): boolean => key.split('/')[2] === 'groups'
+
 /** Letters, digits, `_` and `-` stay; every other byte becomes `=` and two hexadecimal digits. */
 export const escaped = (text: string): string =>
   text.replace(/[^A-Za-z0-9_-]/gu, (character) =>

@@ -158,10 +158,8 @@ export class Claimer {
     if (task.status !== 'pending') return 'taken'
     if (task.availableAt > now) return 'done'
     const token = `${request.op}.${++found.tokens}`
-    // The event loop may have been busy since the survey: a lease that began then could be over before it is written.
-    const at = request.now === null ? now + Math.floor(performance.now() - found.begun) : now
+    const at = this.leaseBegins(task.id, request, now, found)
     const change = claim(task, { token, workerId: request.workerId, leaseTtl: request.leaseTtl, now: at })
-    this.#leasing(request.op, task.id)
     try {
       const leased = await this.#tasks.write(live, applyChange(task, change))
       if (leased === null) return 'taken'
@@ -172,6 +170,15 @@ export class Claimer {
       this.isUnclear(task.id, token, error, found)
     }
     return 'done'
+  }
+
+  /**
+   * Announces the lease to the keepers, and returns when it begins. The event loop may have been busy since the survey: a lease that began
+   * then could be over before it is written.
+   */
+  leaseBegins(id: string, request: ClaimRequest, now: Instant, found: Found): Instant {
+    this.#leasing(request.op, id)
+    return request.now === null ? now + Math.floor(performance.now() - found.begun) : now
   }
 
   leased(live: LiveTask, found: Found): void {

@@ -312,7 +312,8 @@ class LimitedLook {
     const { token } = holder
     const { workerId, leaseTtl } = this.#request
     if (await this.#isVoid()) return this.#giveUp([candidate])
-    const change = claim(task, { token, workerId, leaseTtl, now: this.#now })
+    const at = claimer.leaseBegins(task.id, this.#request, this.#now, this.#found)
+    const change = claim(task, { token, workerId, leaseTtl, now: at })
     try {
       const leased = await tasks.write(live, applyChange(task, change), { places: this.#placesOf(task) })
       if (leased === null) {

@@ -10,6 +10,7 @@ import { cutRows } from '../read/query.ts'
 import { CLAIMED_COLUMNS, type Claimed, packClaimed } from './claimed.ts'
 import { earlier, one } from './ready.ts'
 import { type HeldBack, select } from './selection.ts'
+import type { Start } from './turns.ts'
 
 export interface ClaimedRows {
   readonly now: Instant
@@ -44,8 +45,11 @@ const UNGROUPED = byKeys(CLAIMED_COLUMNS.replace('task_group', 'null'))
  * lock. null if it needs the lock. While another process holds the lock, no worker can renew, and live workers must not look dead.
  */
 export const idleLook = (db: DatabaseSync, want: ClaimRequest, now: Instant): ClaimedRows | null => {
-  const { keys, later, held, turnOver } = select(db, want, now, 1)
-  if (keys.length > 0 && want.limit > 0) return null
+  const { keys, later, held, start, turnOver } = select(db, want, now, 1)
+  if (keys.length > 0 && want.limit > 0) {
+    if (start !== null) starts.set(want, { start, at: now })
+    return null
+  }
   const { lapsed, expired } = dueRows(db, want, now)
   if (lapsed.length > 0) return null
   turnOver()
@@ -62,7 +66,13 @@ export const claimRows = (
 ): ClaimedRows => {
   // Claims that share this transaction count.
   if (want.limits !== undefined) tally.write(db)
-  const { keys: found, later, held, isGrouped, turnOver } = select(db, want, now, Math.max(1, want.limit))
+  const {
+    keys: found,
+    later,
+    held,
+    isGrouped,
+    turnOver,
+  } = select(db, want, now, Math.max(1, want.limit), startOf(want, now))
   const keys = want.limit === 0 ? [] : found
   turnOver()
   const rows = keys.length === 0 ? [] : rowsOf(db, keys, isGrouped ? GROUPED : UNGROUPED)
@@ -73,6 +83,17 @@ export const claimRows = (
   const { lapsed, expired } = dueRows(db, want, now)
   const due = isLate ? expired : [...lapsed, ...expired]
   return { now, leased: rows.length === 0 ? null : packClaimed(rows), due, next, held }
+}
+
+/** Where looks without a transaction have found the first task, so that the claim need not pass the same full groups again. */
+const starts = new WeakMap<ClaimRequest, { readonly start: Start; readonly at: Instant }>()
+
+/** So long it may be remembered that a group was full: the claim may have waited for the lock. */
+const REMEMBERED = 100
+
+const startOf = (want: ClaimRequest, now: Instant): Start | null => {
+  const found = starts.get(want)
+  return found !== undefined && Math.abs(now - found.at) < REMEMBERED ? found.start : null
 }
 
 const KEY_AT = 0

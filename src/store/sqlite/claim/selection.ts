@@ -6,7 +6,7 @@ import type { ClaimRequest } from '../../store.ts'
 import { prepared } from '../connection.ts'
 import { countOf } from '../read/counts.ts'
 import { earlier, Ready } from './ready.ts'
-import { Turns } from './turns.ts'
+import { type Start, Turns } from './turns.ts'
 
 /** What limits have held back, as of ClaimResult. */
 export interface HeldBack {
@@ -22,18 +22,27 @@ export interface Selection {
   readonly isGrouped: boolean
   /** null: the queue has no limits. */
   readonly held: HeldBack | null
+  /** For the look that leases, where this one only asked for the first task. */
+  readonly start: Start | null
   /** What this look has seen has had its turn. */
   turnOver(): void
 }
 
 /** At most `limit`. The counts of the queue must be written. */
-export const select = (db: DatabaseSync, want: ClaimRequest, now: Instant, limit: number): Selection => {
+export const select = (
+  db: DatabaseSync,
+  want: ClaimRequest,
+  now: Instant,
+  limit: number,
+  start: Start | null = null,
+): Selection => {
   const { queue, types, id, limits } = want
   if (id !== undefined) return selectOne(db, want, id, now)
   const ready = new Ready(db, queue, types, now)
   const { isGrouped } = ready
-  if (limits === undefined) return { ...ready.keys(limit), isGrouped, held: null, turnOver: () => ready.turnOver() }
-  const turns = limits.turns && new Turns(db, queue, limits.turns, now, limit, ready.first)
+  if (limits === undefined)
+    return { ...ready.keys(limit), isGrouped, held: null, start: null, turnOver: () => ready.turnOver() }
+  const turns = limits.turns && new Turns(db, queue, limits.turns, now, limit, ready.first, start)
   const room = roomOf(db, queue, limits, now)
   // One more than there is room for tells whether anything is held back.
   const { keys, later } = ready.keys(Math.min(limit, room + 1), turns?.pick, room < limit)
@@ -42,6 +51,7 @@ export const select = (db: DatabaseSync, want: ClaimRequest, now: Instant, limit
     later: earlier(later, turns?.next),
     isGrouped,
     held: heldBack(limits, now, turns, room < limit && keys.length > room),
+    start: turns?.start ?? null,
     turnOver: () => {
       ready.turnOver()
       turns?.turnOver()
@@ -68,6 +78,7 @@ const selectOne = (
     later: null,
     isGrouped: true,
     held: heldBack(limits, now, turns, isPermitted && room === 0),
+    start: null,
     turnOver: () => {},
   }
 }

@@ -36,6 +36,15 @@ interface Waiting {
   taken: number
 }
 
+/** Where a look has found the first task that may be leased: the groups before have nothing to lease. */
+export interface Start {
+  readonly priority: number
+  /** It is in the first group behind this one. */
+  readonly after: string
+  /** Those before that are full. */
+  readonly full: readonly string[]
+}
+
 export class Turns {
   readonly #db: DatabaseSync
   readonly #queue: string
@@ -48,16 +57,28 @@ export class Turns {
   readonly #passed: readonly GroupRange[]
   readonly #full = new Set<string>()
   readonly #circles: Circles
+  readonly #begin: Start | null
+  #place: Omit<Start, 'full'> | null = null
   #hops: number
   #isHeldBack = false
 
-  /** `first` chooses from tasks without a group. */
-  constructor(db: DatabaseSync, queue: string, turns: GroupTurns, now: Instant, limit: number, first: Pick) {
+  /** `first` chooses from tasks without a group; `begin` is the start that a look for the same claim has found. */
+  constructor(
+    db: DatabaseSync,
+    queue: string,
+    turns: GroupTurns,
+    now: Instant,
+    limit: number,
+    first: Pick,
+    begin: Start | null = null,
+  ) {
     this.#db = db
     this.#queue = queue
     this.#turns = turns
     this.#now = now
     this.#first = first
+    this.#begin = begin
+    for (const group of begin?.full ?? []) this.#full.add(group)
     this.#without = new Set(turns.without)
     this.#only = turns.only === null ? null : [...turns.only.keys()].sort(byBytes)
     this.#passed = turns.passed.length === 0 ? [] : turns.passed.toSorted((a, b) => byBytes(a.first, b.first))
@@ -78,6 +99,11 @@ export class Turns {
   get next(): Instant | undefined {
     if (this.#circles.areCut) return this.#now
     return this.#circles.areResumed ? this.#now + NEXT_CIRCLE : undefined
+  }
+
+  /** For a look that ends with the first task. null: that has no group. */
+  get start(): Start | null {
+    return this.#place && { ...this.#place, full: [...this.#full] }
   }
 
   /** The next look goes on behind the groups that this one has passed. */
@@ -134,9 +160,13 @@ export class Turns {
     const ungrouped = lines.filter((line) => !isGrouped(line))
     const types = new Set(grouped.map(({ type }) => type))
     const cursors = [...types].map((type) => new GroupCursor(this.#db, [this.#queue, type, priority], this.#only))
-    for (const part of this.#circles.at(priority, this.#turns.after)) {
+    const { after } = this.#begin?.priority === priority ? this.#begin : this.#turns
+    for (const part of this.#circles.at(priority, after)) {
       if (part !== UNGROUPED) yield* this.#groups(cursors, priority, part)
-      else if (ungrouped.length > 0) yield this.#of(UNGROUPED, new Merged([(count) => this.#first(ungrouped, count)]))
+      else if (ungrouped.length > 0) {
+        this.#place = null
+        yield this.#of(UNGROUPED, new Merged([(count) => this.#first(ungrouped, count)]))
+      }
     }
   }
 
@@ -158,6 +188,7 @@ export class Turns {
       const range = this.#rangeWith(group)
       if (range === null && !this.#without.has(group)) {
         const due = cursors.filter((cursor) => cursor.group === group && cursor.isDue(this.#now))
+        this.#place = { priority, after: last }
         if (due.length > 0) yield this.#of(group, new Merged(due.map((cursor) => cursor.reader(this.#now))))
       }
       this.#isHeldBack ||= range !== null

@@ -159,8 +159,10 @@ const rangesOf = (full: readonly string[], leased: ReadonlySet<string>): GroupRa
   let open: { first: string; last: string } | null = null
   for (const group of [...new Set([...full, ...leased])].sort()) {
     if (leased.has(group)) open = null
-    else if (open === null) ranges.push((open = { first: group, last: group }))
-    else open.last = group
+    else if (open === null) {
+      open = { first: group, last: group }
+      ranges.push(open)
+    } else open.last = group
   }
   return ranges
 }

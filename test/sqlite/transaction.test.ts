@@ -45,6 +45,19 @@ test('a task submitted in a transaction is there once it commits, and not before
   expect(orders()).toEqual(['tea'])
 })
 
+test('a task submitted in a transaction has its group', async () => {
+  const { client, db } = await begin()
+  db.exec('begin immediate')
+  const grouped = await client.submit('brew', null, { tx: db, group: 'acme' })
+  const alone = await client.submit('brew', null, { tx: db })
+  db.exec('commit')
+  const groups = db.prepare('select id, task_group, line from holdfast_task order by id').all()
+  expect(groups.map((row) => ({ ...row }))).toEqual([
+    { id: grouped.id, task_group: 'acme', line: 2 },
+    { id: alone.id, task_group: null, line: 0 },
+  ])
+})
+
 test('a task submitted in a transaction vanishes when it is rolled back', async () => {
   const { client, db } = await begin()
   db.exec('begin immediate')

@@ -10,7 +10,7 @@ import { checkLimits } from './limits.ts'
 import { release } from './machine.ts'
 import type { QueueFlow } from './queue-flow.ts'
 import { checkTaskOptions, type ScheduleRecord } from './schedule.ts'
-import { checkId, checkName } from './submission.ts'
+import { checkGroup, checkId, checkName } from './submission.ts'
 import { applyChange, type Instant, STATUSES, type TaskRecord } from './task.ts'
 
 export const EXPORT_VERSION = 1
@@ -160,6 +160,7 @@ const inTask = (given: Json): TaskRecord => {
     progress:
       'progress' in given || 'progressText' in given ? inPayload(given, 'progress', progressText, 'json') : null,
     outputError: given['outputError'] ?? null,
+    group: given['group'] ?? null,
     lease: given['lease'] && msAt(object(given['lease'], 'lease'), ['claimedAt', 'expiresAt'], 'lease'),
     lastError: given['lastError'] && msAt(object(given['lastError'], 'lastError'), ['at'], 'lastError'),
     history: array(given['history'], 'history').map((entry) =>
@@ -300,6 +301,10 @@ const inQueue = (line: Json): ExportLine => {
   if (flow.limits !== undefined) {
     const { at: _, by: __, ...limits } = flow.limits
     checkLimits(limits)
+  }
+  for (const [group, pause] of Object.entries(flow.pausedGroups ?? {})) {
+    checkGroup(group)
+    if (!record(pause) || !text(pause.at) || !text(pause.by)) throw wrong(`the pause of group '${group}'`, 'is none')
   }
   return { kind: 'queue', queue, flow }
 }

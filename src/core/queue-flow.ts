@@ -43,3 +43,10 @@ export const withGroupPause = (flow: QueueFlow, group: string, wanted: Pause | n
   else paused.set(group, strongerPause(paused.get(group) ?? null, wanted, now))
   return { ...flow, pausedGroups: Object.fromEntries(paused) }
 }
+
+/** What comes from another store joins what is here: limits that are set here stay, and of two pauses of a group the stronger one stands. */
+export const mergedFlow = (here: QueueFlow, coming: QueueFlow, now: Instant): QueueFlow => {
+  const limits = here.limits ?? coming.limits ?? null
+  const arriving = Object.entries(coming.pausedGroups ?? {}).filter(([, pause]) => isInForce(pause, now))
+  return arriving.reduce((flow, [group, pause]) => withGroupPause(flow, group, pause, now), withLimits(here, limits))
+}

@@ -94,6 +94,16 @@ describe('a line', () => {
       { kind: 'task', task: { ...fresh(), idempotencyKey: key.key }, key },
       { kind: 'key', key },
       { kind: 'queue', queue: 'mail' },
+      {
+        kind: 'queue',
+        queue: 'mail',
+        flow: {
+          limits: { concurrency: 2, rate: '60/1m', at: '2026-01-01T00:00:00.000Z', by: 'ann' },
+          pausedGroups: {
+            'acme "1"': { at: '2026-01-01T00:00:00.000Z', by: 'ann', until: '2126-01-01T00:00:00.000Z' },
+          },
+        },
+      },
       { kind: 'pause', pause: { queue: 'mail', at: '2026-01-01T00:00:00.000Z', by: 'ann', reason: 'x' } },
       { kind: 'schedule', schedule },
       { kind: 'schedule', schedule: { ...schedule, firing: null, lastSkipped: null } },
@@ -104,6 +114,11 @@ describe('a line', () => {
   it('with an instant after the year 9999, which an older release took, brings the last of that year', () => {
     const line = { kind: 'task', task: { ...fresh(), availableAt: 8_640_000_000_000_000 }, key: null } as const
     expect(through(line)).toMatchObject({ task: { availableAt: 253_402_300_799_999 } })
+  })
+
+  it('of a task from a release without groups brings a task without a group', () => {
+    const { group: _, ...older } = JSON.parse(printLine({ kind: 'task', task: fresh(), key: null })).task
+    expect(readLine(JSON.stringify({ task: older }), 1)).toMatchObject({ task: { group: null } })
   })
 
   it('has instants and payloads that other programs can read', () => {
@@ -144,6 +159,12 @@ describe('what is no line of an export is refused with its number:', () => {
     ['{"key":{"key":"k"}}', /key has a field/],
     ['{"schedule":{"id":"x","encoding":"json","firing":null,"input":1}}', /type/],
     ['{"queue":"a b"}', /queue/],
+    [spoilt({ group: 7 }), /task.group cannot be 7/],
+    ['{"queue":"a","flow":7}', /flow is not a JSON object/],
+    ['{"queue":"a","flow":{"limits":{"concurrency":0}}}', /concurrency must be/],
+    ['{"queue":"a","flow":{"limits":{"colour":1}}}', /colour is not an option of limit/],
+    ['{"queue":"a","flow":{"pausedGroups":{"acme":{}}}}', /the pause of group 'acme'/],
+    ['{"queue":"a","flow":{"pausedGroups":{"":{"at":"x","by":"x"}}}}', /group/],
   ])('%s', (text, why) => {
     expect(() => readLine(text, 7)).toThrow(/^line 7: /)
     expect(() => readLine(text, 7)).toThrow(why)

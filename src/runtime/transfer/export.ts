@@ -53,8 +53,9 @@ async function* queuesOf(session: Session): Part {
   const { documents } = session.store
   const flows = await withPatience(session, () => documents.list(FLOW))
   const flowOf = new Map(flows.map(({ name, value }) => [name.slice(FLOW.length), readFlow(value)]))
-  for (const { name } of await withPatience(session, () => documents.list(QUEUE))) {
-    const queue = name.slice(QUEUE.length)
+  const known = (await withPatience(session, () => documents.list(QUEUE))).map(({ name }) => name.slice(QUEUE.length))
+  // A group can be paused before the first task of its queue.
+  for (const queue of new Set([...known, ...flowOf.keys()])) {
     const flow = flowOf.get(queue)
     yield { kind: 'queue', queue, ...(flow === undefined ? null : { flow }) }
   }

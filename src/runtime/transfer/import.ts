@@ -1,6 +1,6 @@
 /** Imports the lines of an export. It reads the file twice, so that nothing is written before the whole file has been checked. */
 
-import { FLOW, PAUSE, QUEUE, SCHEDULE } from '../../core/document-names.ts'
+import { PAUSE, QUEUE, SCHEDULE } from '../../core/document-names.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import { keyIsLive } from '../../core/idempotency.ts'
 import { type ExportCounts, type ExportLine, readLine, requeueImported } from '../../core/portable.ts'
@@ -11,6 +11,7 @@ import { withPatience } from '../patience.ts'
 import { readSchedule } from '../schedules/slot-runner.ts'
 import type { Session } from '../session.ts'
 import { mustKeepKeys } from './detached-keys.ts'
+import { joinFlow } from './flow.ts'
 
 export interface ImportOptions {
   /** Stops between two batches. What is written stays, and importing the same file again continues. */
@@ -172,7 +173,7 @@ class Import {
     switch (line.kind) {
       case 'queue':
         await put(QUEUE + line.queue, {})
-        if (line.flow !== undefined) await put(FLOW + line.queue, line.flow)
+        if (line.flow !== undefined) await joinFlow(this.#session, line.queue, line.flow)
         break
       case 'pause': {
         const { queue, ...pause } = line.pause

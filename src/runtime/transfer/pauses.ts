@@ -2,12 +2,14 @@
 
 import { FLOW, PAUSE, QUEUE } from '../../core/document-names.ts'
 import { isInForce, type Pause, readPause } from '../../core/pause.ts'
+import { readFlow } from '../../core/queue-flow.ts'
 import type { Instant } from '../../core/task.ts'
 import { pause } from '../clock.ts'
 import { editDocument } from '../documents.ts'
 import { withPatience } from '../patience.ts'
 import type { Session } from '../session.ts'
 import { liveWorkers } from '../worker/registration.ts'
+import { joinFlow } from './flow.ts'
 
 /** After this long every worker has seen a pause and has the replies to its earlier claims. */
 const SEEN_AFTER = 5_000
@@ -82,11 +84,11 @@ export class MovePauses {
   }
 }
 
-/** Copies the names and limits of queues to the new store; a queue that is limited there keeps those limits. */
+/** Copies the names of queues, their limits and their paused groups to the new store. */
 export const copyQueues = async (from: Session, to: Session): Promise<string[]> => {
   const documents = await withPatience(from, () => from.store.documents.list(QUEUE))
   const flows = await withPatience(from, () => from.store.documents.list(FLOW))
-  for (const { name, value } of [...documents, ...flows])
-    await withPatience(to, () => to.store.documents.put(name, value, 0))
+  for (const { name, value } of documents) await withPatience(to, () => to.store.documents.put(name, value, 0))
+  for (const { name, value } of flows) await joinFlow(to, name.slice(FLOW.length), readFlow(value))
   return documents.map(({ name }) => name.slice(QUEUE.length))
 }

@@ -81,6 +81,35 @@ describe('an import', () => {
     )
   })
 
+  it('brings limits and paused groups, also of a queue without tasks; limits that are set there stay', async () => {
+    const { client } = await begin()
+    await client.submit('a', 1, { queue: 'mail', group: 'acme' })
+    await client.queue('mail').limit({ concurrency: 3, rate: '60/1m' })
+    await client.queue('mail').pause({ group: 'acme', reason: 'unpaid' })
+    await client.queue('own').limit({ perGroup: 2 })
+    await client.queue('empty').pause({ group: 'b', until: '2126-01-01T00:00:00Z' })
+    const { client: other } = await begin()
+    await other.queue('own').limit({ perGroup: 5 })
+    await other.queue('mail').pause({ group: 'there' })
+    await other.import(opened(await linesOf(client)))
+    const told = async () =>
+      (await other.stats())
+        .map(({ queue, limits, pausedGroups }) => ({ queue, limits, pausedGroups: pausedGroups.toSorted() }))
+        .toSorted((a, b) => (a.queue < b.queue ? -1 : 1))
+    const arrived = await told()
+    expect(arrived).toMatchObject([
+      { queue: 'empty', limits: null, pausedGroups: ['b'] },
+      { queue: 'mail', limits: { concurrency: 3, rate: '60/1m', by: 'test' }, pausedGroups: ['acme', 'there'] },
+      { queue: 'own', limits: { perGroup: 5 }, pausedGroups: [] },
+    ])
+    const [task] = (await other.list()).tasks
+    expect(task!.group).toBe('acme')
+    await refuses('QUEUE_PAUSED', "group 'acme'")(other.claim(task!.id, { workerId: 'w' }))
+    await other.import(opened(await linesOf(client)))
+    expect(await told()).toEqual(arrived)
+    expect((await linesOf(other)).filter((line) => line.includes('"flow"'))).toHaveLength(3)
+  })
+
   it('takes a task that was running as pending; its next claim has a higher fence', async () => {
     const { client, running } = await furnished()
     const { client: other } = await begin()

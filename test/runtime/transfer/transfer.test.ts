@@ -21,6 +21,22 @@ describe('a move with live workers on both sides', () => {
     expect(scene.thief).toBe(false)
   })
 
+  it('takes limits and paused groups along: the new store holds back what the old one did', async () => {
+    const scene = await setScene()
+    await scene.old.queue('mail').limit({ concurrency: 1, perGroup: 1 })
+    await scene.old.queue('default').pause({ group: 'acme' })
+    await scene.new.queue('default').limit({ concurrency: 9 })
+    const { id } = await scene.old.submit('work', 'held', { group: 'acme' })
+    expect((await scene.move()).report).toMatchObject({ stopped: null, conflicts: [] })
+    expect(await scene.new.queue('mail').limits()).toMatchObject({ concurrency: 1, perGroup: 1 })
+    expect(await scene.new.queue('default').limits()).toMatchObject({ concurrency: 9 })
+    await scene.pass(10_000)
+    expect(await scene.new.get(id)).toMatchObject({ status: 'pending', group: 'acme', attempts: 0 })
+    await scene.new.queue('default').resume({ group: 'acme' })
+    await scene.pass(10_000)
+    expect((await scene.new.get(id)).status).toBe('completed')
+  })
+
   it('may be killed after any of its writes and run again', { timeout: 300_000 }, async () => {
     let killedAt = 0
     for (; ; killedAt++) {

@@ -19,6 +19,7 @@ export { type LimitOptions, limitsText } from './core/limits.ts'
 export { MOVES, type MoveName, RUN_ENDS } from './core/machine.ts'
 export type { JsonValue } from './core/payload.ts'
 export type { QueueLimits } from './core/queue-flow.ts'
+export { startsPerSecond } from './core/rate.ts'
 export type { CatchUp } from './core/recurrence.ts'
 export { DEFAULT_RETRY_POLICY, RETRY_POLICIES, type RetryPolicyName, type RetryPolicyOptions } from './core/retry.ts'
 export {

@@ -87,7 +87,10 @@ export type Fact =
       readonly ready: number
       readonly isPaused: boolean
       readonly unserved: readonly string[]
+      /** With a limit of its running tasks; `waited` is how long the first ready task has waited. */
+      readonly limit?: { readonly running: number; readonly concurrency: number; readonly waited: number }
     }
+  | { readonly check: 'paused-group'; readonly queue: string; readonly group: string; readonly ready: number }
   /** A read that failed with an error. */
   | { readonly check: 'reading'; readonly what: string; readonly error: string }
   | { readonly check: 'leases'; readonly lapsed: number; readonly oldest: number }
@@ -126,6 +129,8 @@ const LONG_TRANSACTION = 300_000
 /** One that does nothing is forgotten, not long. */
 const LONG_IDLE_TRANSACTION = 60_000
 const LATE_SCHEDULE = 60_000
+/** A task that waits for less behind a limit is what the limit is for. */
+const LONG_WAIT = 300_000
 const LITTLE_SPACE = 500 * MB
 
 const JUDGES: Judges = {
@@ -251,7 +256,7 @@ const JUDGES: Judges = {
     return isClaiming ? warning(text, fix) : problem(`${text}: it takes no new tasks`, fix)
   },
 
-  queue: ({ queue, ready, isPaused, unserved }) => {
+  queue: ({ queue, ready, isPaused, unserved, limit }) => {
     const waiting = ready === 1 ? '1 task waits' : `${ready} tasks wait`
     if (isPaused && ready > 0)
       return warning(`queue '${queue}' is paused, and ${waiting} in it`, `holdfast resume ${queue}`)
@@ -260,7 +265,22 @@ const JUDGES: Judges = {
         `queue '${queue}': ${waiting}, and no live worker serves it with a handler for ${unserved.map((type) => `'${type}'`).join(', ')}`,
         `Start a worker: holdfast worker MODULE --queue ${queue}`,
       )
+    if (ready > 0 && limit !== undefined && limit.running >= limit.concurrency && limit.waited >= LONG_WAIT)
+      return warning(
+        `queue '${queue}' is at its limit (${limit.running} of ${limit.concurrency} running), and ${waiting}, the first of them for ${formatDuration(seconds(limit.waited))}`,
+        `If that is too long, raise the limit: holdfast limit ${queue}`,
+      )
     return ok(isPaused ? `queue '${queue}' is paused and empty` : `queue '${queue}': ${waiting}`)
+  },
+
+  'paused-group': ({ queue, group, ready }) => {
+    const paused = `group '${group}' of queue '${queue}' is paused`
+    return ready === 0
+      ? ok(`${paused} and empty`)
+      : warning(
+          `${paused}, and ${ready === 1 ? '1 task waits' : `${ready} tasks wait`} in it`,
+          `holdfast resume ${queue} --group '${group}'`,
+        )
   },
 
   reading: ({ what, error }) =>

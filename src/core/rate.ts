@@ -25,6 +25,11 @@ export const parseRate = (text: string, field: string): Rate => {
   return { count, per }
 }
 
+export const startsPerSecond = (text: string): number => {
+  const { count, per } = parseRate(text, 'rate')
+  return (count * 1_000) / per
+}
+
 /**
  * A claim takes time, so a permit for one instant is valid for a while after it. Permits are spaced so that a window has no more than
  * `count` of them even if the first is used as late, and the last as early, as can be.

@@ -33,6 +33,9 @@ export interface Instruments {
   readonly nearExpiration: Gauge<Label>
   readonly stuck: Gauge<Label>
   readonly depth: Gauge<'queue' | 'view'>
+  readonly limit: Gauge<'queue' | 'limit'>
+  readonly rateLimit: Gauge<'queue' | 'limit'>
+  readonly pausedGroups: Gauge<'queue'>
 }
 
 export const makeInstruments = (registry: Registry): Instruments => {
@@ -71,6 +74,24 @@ export const makeInstruments = (registry: Registry): Instruments => {
       name: 'holdfast_queue_depth',
       help: 'Tasks by queue and view; large counts are lower bounds',
       labelNames: ['queue', 'view'],
+      registers,
+    }),
+    limit: new Gauge({
+      name: 'holdfast_queue_limit',
+      help: 'Running tasks that a queue (concurrency) or one group in it (per_group) may have',
+      labelNames: ['queue', 'limit'],
+      registers,
+    }),
+    rateLimit: new Gauge({
+      name: 'holdfast_queue_rate_limit',
+      help: 'Starts per second that a queue (rate) or one group in it (rate_per_group) may have',
+      labelNames: ['queue', 'limit'],
+      registers,
+    }),
+    pausedGroups: new Gauge({
+      name: 'holdfast_queue_paused_groups',
+      help: 'Groups that are paused',
+      labelNames: ['queue'],
       registers,
     }),
   }

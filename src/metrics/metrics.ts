@@ -9,6 +9,7 @@ import {
   type MoveEvent,
   type QueueStats,
   RUN_ENDS,
+  startsPerSecond,
   type Task,
   type TaskChange,
   type WorkerInfo,
@@ -80,7 +81,9 @@ export const createMetrics = (
       counting ??= client.stats().finally(() => {
         counting = null
       })
-      setDepth(instruments, await counting)
+      const queues = await counting
+      setDepth(instruments, queues)
+      setLimits(instruments, queues)
       if (of === 'store') setStuck(instruments, await client.workers())
       const now = await client.now()
       if (of === 'process') await lookAgain(client, expirations, expirations.idsNear(now, LOOKED_AT_AGAIN))
@@ -195,4 +198,16 @@ const tally = (instruments: Instruments, { move, at, to, delay }: Move, task: Ta
 const setDepth = ({ depth }: Instruments, queues: readonly QueueStats[]): void => {
   depth.reset()
   for (const stats of queues) for (const view of COUNTED_VIEWS) depth.set({ queue: stats.queue, view }, stats[view])
+}
+
+const setLimits = ({ limit, rateLimit, pausedGroups }: Instruments, queues: readonly QueueStats[]): void => {
+  for (const gauge of [limit, rateLimit, pausedGroups]) gauge.reset()
+  for (const { queue, limits, pausedGroups: paused } of queues) {
+    const { concurrency, perGroup, rate, ratePerGroup } = limits ?? {}
+    if (concurrency !== undefined) limit.set({ queue, limit: 'concurrency' }, concurrency)
+    if (perGroup !== undefined) limit.set({ queue, limit: 'per_group' }, perGroup)
+    if (rate !== undefined) rateLimit.set({ queue, limit: 'rate' }, startsPerSecond(rate))
+    if (ratePerGroup !== undefined) rateLimit.set({ queue, limit: 'rate_per_group' }, startsPerSecond(ratePerGroup))
+    if (paused.length > 0) pausedGroups.set({ queue }, paused.length)
+  }
 }

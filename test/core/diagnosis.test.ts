@@ -89,6 +89,33 @@ const CASES: readonly (readonly [Verdict, Fact, RegExp])[] = [
     { ...queue, ready: 2, isPaused: false, unserved: ['a'] },
     /no live worker serves it with a handler for 'a'/,
   ],
+  [
+    'warning',
+    {
+      ...queue,
+      ready: 40,
+      isPaused: false,
+      unserved: [],
+      limit: { running: 2, concurrency: 2, waited: 12 * 60_000 },
+    },
+    /^queue 'mail' is at its limit \(2 of 2 running\), and 40 tasks wait, the first of them for 12m$/,
+  ],
+  [
+    'ok',
+    { ...queue, ready: 40, isPaused: false, unserved: [], limit: { running: 2, concurrency: 2, waited: 60_000 } },
+    /40 tasks wait/,
+  ],
+  [
+    'ok',
+    { ...queue, ready: 40, isPaused: false, unserved: [], limit: { running: 1, concurrency: 2, waited: HOUR } },
+    /40 tasks wait/,
+  ],
+  ['ok', { check: 'paused-group', queue: 'mail', group: 'acme', ready: 0 }, /is paused and empty/],
+  [
+    'warning',
+    { check: 'paused-group', queue: 'mail', group: 'acme', ready: 3 },
+    /^group 'acme' of queue 'mail' is paused, and 3 tasks wait in it$/,
+  ],
   ['problem', { check: 'reading', what: 'queues', error: 'damaged' }, /queues could not be read: damaged/],
   ['ok', { check: 'leases', lapsed: 0, oldest: 0 }, /held by a live worker/],
   ['problem', { check: 'leases', lapsed: 2, oldest: HOUR }, /2 running tasks have a lease that lapsed up to 1h ago/],

@@ -33,7 +33,12 @@ const scraped = async (): Promise<ReadonlyMap<string, string>> => {
   return new Map([...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name, kind]) => [name!, kind!]))
 }
 
-const LABELS: Readonly<Record<string, readonly string[]>> = { holdfast_queue_depth: ['queue', 'view'] }
+const LABELS: Readonly<Record<string, readonly string[]>> = {
+  holdfast_queue_depth: ['queue', 'view'],
+  holdfast_queue_limit: ['queue', 'limit'],
+  holdfast_queue_rate_limit: ['queue', 'limit'],
+  holdfast_queue_paused_groups: ['queue'],
+}
 const labelsOf = (name: string): readonly string[] => LABELS[name] ?? ['task_type', 'queue']
 
 /** Each process counts its own. */

@@ -19,6 +19,9 @@ const NAMES = [
   'holdfast_stale_writes_rejected_total',
   'holdfast_handlers_stuck',
   'holdfast_queue_depth',
+  'holdfast_queue_limit',
+  'holdfast_queue_rate_limit',
+  'holdfast_queue_paused_groups',
 ]
 
 /** One of everything that can happen. */
@@ -93,6 +96,29 @@ describe.each([['process'], ['store']] as const)('of the %s', (of) => {
     expect(sampleOf(text, 'holdfast_queue_depth{queue="q",view="completed"}')).toBe(1)
     expect(sampleOf(text, 'holdfast_queue_depth{queue="default",view="failed"}')).toBe(1)
   })
+})
+
+it('limits of queues and paused groups are told as long as they are set', async () => {
+  const { client } = await begin()
+  const metrics = createMetrics(client)
+  onTestFinished(() => metrics.close())
+  await client.queue('mail').limit({ concurrency: 40, perGroup: 2, rate: '90/1m', ratePerGroup: '10/s' })
+  await client.queue('mail').pause({ group: 'acme' })
+  await client.queue('fair').limit({ fair: true })
+  const told = async (): Promise<string[]> =>
+    (await metrics.text()).text
+      .split('\n')
+      .filter((line) => /^holdfast_queue_(limit|rate_limit|paused_groups)\{/.test(line))
+  expect(await told()).toEqual([
+    'holdfast_queue_limit{queue="mail",limit="concurrency"} 40',
+    'holdfast_queue_limit{queue="mail",limit="per_group"} 2',
+    'holdfast_queue_rate_limit{queue="mail",limit="rate"} 1.5',
+    'holdfast_queue_rate_limit{queue="mail",limit="rate_per_group"} 10',
+    'holdfast_queue_paused_groups{queue="mail"} 1',
+  ])
+  await client.queue('mail').limit(null)
+  await client.queue('mail').resume({ group: 'acme' })
+  expect(await told()).toEqual([])
 })
 
 it('tasks near expiration that another process has completed since are not told by the process that submitted them', async () => {

@@ -4,7 +4,7 @@ import { SCHEDULE } from '../../core/document-names.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import { slotAfter } from '../../core/recurrence.ts'
 import { isDeleted, recurrenceOf } from '../../core/schedule.ts'
-import type { Instant } from '../../core/task.ts'
+import type { Instant, TaskRecord } from '../../core/task.ts'
 import { handles } from '../../core/why.ts'
 import type { Document } from '../../store/store.ts'
 import { readSchedule, type SlotRunner } from '../schedules/slot-runner.ts'
@@ -77,22 +77,44 @@ const stuckFacts = (workers: readonly WorkerInfo[]): Fact[] =>
 const queueFacts = async (session: Session, queues: Queues, workers: readonly WorkerInfo[]): Promise<Fact[]> => {
   const [names, paused] = [await queues.names(), await queues.refresh()]
   const facts: Fact[] = []
-  for (const queue of [...new Set([...names, ...paused])].sort()) {
+  for (const queue of [...new Set([...names, ...paused, ...queues.limits.queues])].sort()) {
     const { count: ready } = await countTasks(session, { queue, status: 'ready' }, { cap: MOST_READY })
     const isPaused = paused.has(queue)
-    const unserved = ready === 0 || isPaused ? [] : await unservedTypes(session, queue, workers)
-    facts.push({ check: 'queue', queue, ready, isPaused, unserved })
+    const sample = ready === 0 || isPaused ? [] : await oldestReady(session, queue)
+    const limit = await limitFact(session, queue, queues.limits.of(queue)?.concurrency, sample)
+    const unserved = unservedTypes(queue, sample, workers)
+    facts.push({ check: 'queue', queue, ready, isPaused, unserved, ...(limit === null ? null : { limit }) })
+    for (const group of queues.limits.pausedGroups(queue).keys()) {
+      const { count } = await countTasks(session, { queue, group, status: 'ready' }, { cap: MOST_READY })
+      facts.push({ check: 'paused-group', queue, group, ready: count })
+    }
   }
   return facts
 }
 
-const unservedTypes = async (
-  { store }: Session,
-  queue: string,
-  workers: readonly WorkerInfo[],
-): Promise<readonly string[]> => {
+const oldestReady = async ({ store }: Session, queue: string): Promise<readonly TaskRecord[]> => {
   const query = { queue, views: [{ status: 'pending', available: 'now' }] } as const
-  const sample = (await store.list(query, { order: 'oldest', limit: SAMPLE, now: null })).tasks
+  return (await store.list(query, { order: 'oldest', limit: SAMPLE, now: null })).tasks
+}
+
+/** null: nothing waits behind such a limit. */
+const limitFact = async (
+  session: Session,
+  queue: string,
+  concurrency: number | undefined,
+  sample: readonly TaskRecord[],
+): Promise<NonNullable<Extract<Fact, { check: 'queue' }>['limit']> | null> => {
+  if (concurrency === undefined || sample.length === 0) return null
+  const { count: running } = await countTasks(session, { queue, status: 'running' }, { cap: MOST_RUNNING })
+  const since = Math.min(...sample.map(({ availableAt }) => availableAt))
+  return { running, concurrency, waited: session.time.now() - since }
+}
+
+const unservedTypes = (
+  queue: string,
+  sample: readonly TaskRecord[],
+  workers: readonly WorkerInfo[],
+): readonly string[] => {
   const here = workers.filter(({ queues }) => queues.includes(queue))
   return [...new Set(sample.map(({ type }) => type))]
     .filter((type) => !here.some((worker) => handles(worker, type)))

@@ -165,7 +165,7 @@ export const countTasks = async (
   })
 }
 
-/** Covers every queue that was ever used or is paused. */
+/** Covers every queue that was ever used, is paused or is limited. */
 export const queueStats = async (
   { store }: Session,
   queues: Queues,
@@ -173,8 +173,8 @@ export const queueStats = async (
 ): Promise<QueueStats[]> => {
   checkInteger(cap, 'cap', 1, 1_000_000)
   const [used, paused] = await Promise.all([queues.names(), queues.refresh()])
-  // A queue can be paused before its first use.
-  const names = [...new Set([...used, ...paused])]
+  // A queue can be paused or limited before its first use.
+  const names = [...new Set([...used, ...paused, ...queues.limits.queues])]
   const counts = await countQueues(store, names, cap, null)
   return names.map((queue, i) => ({
     queue,

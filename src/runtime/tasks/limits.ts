@@ -28,6 +28,11 @@ export class Limits {
     this.#flows = new Map(documents.map(({ name, value }) => [name.slice(FLOW.length), readFlow(value)]))
   }
 
+  /** Queues with limits or with paused groups, also before their first task. */
+  get queues(): readonly string[] {
+    return [...this.#flows.keys()]
+  }
+
   /** null: the queue has no limits. */
   of(queue: string): QueueLimits | null {
     return this.#flows.get(queue)?.limits ?? null

@@ -39,6 +39,29 @@ describe('an examination', () => {
     expect((await findings(client, 'queue'))[1]).toEqual(['warning', "queue 'held' is paused, and 1 task waits in it"])
   })
 
+  it('finds a paused group in which tasks wait, and a queue that has been at its limit for long', async () => {
+    const { client, clock, store } = await begin()
+    await client.queue('default').limit({ concurrency: 1 })
+    await client.queue('default').pause({ group: 'acme' })
+    await client.submit('mail', 1)
+    await client.submit('mail', 2)
+    await client.submit('mail', 3, { group: 'acme' })
+    await client.claimNext({ workerId: 'w', leaseTtl: '1h' })
+    await clock.advance(240_000)
+    await store.documents.put('worker/w', register('1.0.0', clock.wall()), 0)
+    expect(await findings(client, 'queue')).toEqual([['ok', "queue 'default': 2 tasks wait"]])
+    expect(await findings(client, 'paused-group')).toEqual([
+      ['warning', "group 'acme' of queue 'default' is paused, and 1 task waits in it"],
+    ])
+    await clock.advance(120_000)
+    await store.documents.put('worker/w2', register('1.0.0', clock.wall()), 0)
+    expect(await findings(client, 'queue')).toEqual([
+      ['warning', "queue 'default' is at its limit (1 of 1 running), and 2 tasks wait, the first of them for 6m"],
+    ])
+    await client.queue('default').limit({ concurrency: 2 })
+    expect(await findings(client, 'queue')).toEqual([['ok', "queue 'default': 2 tasks wait"]])
+  })
+
   it('finds live workers with different versions, and leaves out those that are gone', async () => {
     const { client, clock, store } = await begin()
     await store.documents.put('worker/old', register('1.0.0', clock.wall()), 0)

@@ -144,10 +144,10 @@ describe('replay', () => {
   })
 
   it.each([
-    [['replay'], 'name the tasks: ids, or --group, --type, --queue, --tag or --all'],
+    [['replay'], 'name the tasks: ids, or --group, --task-group, --type, --queue, --tag or --all'],
     [['replay', '00000000-0000-7000-8000-000000000000', '--all'], 'not both'],
     [['replay', '--all', '--yes', '--rate', 'fast'], 'rate must be a number greater than 0'],
-    [['cancel'], 'name the tasks: ids, or --type, --queue or --tag'],
+    [['cancel'], 'name the tasks: ids, or --type, --queue, --group or --tag'],
     [['prune'], '--older-than is required'],
     [['prune', '--older-than', '7d', '--status', 'running'], 'only ended tasks can be removed, not running'],
   ])('%j is bad input', async (args, message) => {

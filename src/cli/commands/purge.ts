@@ -22,7 +22,11 @@ interface Options extends BulkOptions {
 
 export const run = async (ids: readonly string[], options: Options): Promise<number> => {
   const query: DeadQuery = { ...filterOf(options), ...(options.group === undefined ? null : { group: options.group }) }
-  mustChoose(ids, options.all === true || Object.keys(query).length > 0, '--group, --type, --queue, --tag or --all')
+  mustChoose(
+    ids,
+    options.all === true || Object.keys(query).length > 0,
+    '--group, --task-group, --type, --queue, --tag or --all',
+  )
   const which = ids.length > 0 ? ids : query
   return withClient(options, { create: false }, async (client) => {
     // A purge cannot be undone, so it asks for ids too.

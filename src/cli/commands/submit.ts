@@ -1,5 +1,5 @@
 /** `holdfast submit`: submits one task. Validates everything before a store is created. */
-import { connect, type Duration, type SubmitOptions } from '../../index.ts'
+import { connect, type Duration, HoldfastError, type SubmitOptions } from '../../index.ts'
 import { EXIT } from '../output/exit-codes.ts'
 import { err, out, outJson } from '../output/render.ts'
 import { given, inputValue, instantText, integer, limit, required, tags } from '../program/input.ts'
@@ -19,6 +19,9 @@ interface Options extends GlobalOptions {
   readonly maxReschedules?: string
   readonly timeout?: string
   readonly key?: string
+  readonly coalesce?: string
+  readonly coalesceDelay?: Duration
+  readonly coalesceMaxWait?: Duration
   readonly tag?: readonly string[]
 }
 
@@ -33,6 +36,7 @@ export const run = async (_: readonly string[], options: Options): Promise<numbe
     if (options.json) outJson(task)
     else {
       out(task.id)
+      if (task.coalesced) err(`the key '${options.coalesce}' has a task that waits: this is it`)
       if (task.deduplicated) err(`the key '${options.key}' already exists: this is its task (${task.status})`)
     }
     return EXIT.ok
@@ -61,5 +65,14 @@ const submitOptions = (options: Options): SubmitOptions => ({
   ...given('maxReschedules', options.maxReschedules, limit),
   ...given('timeout', options.timeout, (text) => (text.toLowerCase() === 'none' ? null : text)),
   ...given('idempotencyKey', options.key),
+  ...given('coalesce', coalesceOf(options)),
   ...given('tags', options.tag, tags),
 })
+
+const coalesceOf = ({ coalesce: key, coalesceDelay: delay, coalesceMaxWait: maxWait }: Options): object | undefined => {
+  if (key !== undefined) return { key, ...given('delay', delay), ...given('maxWait', maxWait) }
+  if (delay === undefined && maxWait === undefined) return undefined
+  throw new HoldfastError('INVALID_OPTION', '--coalesce is required with --coalesce-delay and --coalesce-max-wait', {
+    field: '--coalesce',
+  })
+}

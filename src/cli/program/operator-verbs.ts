@@ -211,8 +211,8 @@ export const OPERATOR_VERBS: readonly Verb[] = [
     name: 'limit',
     summary: 'limit a queue over all workers: running tasks, places per group, starts per time',
     details:
-      'The limits given here replace those before; --none removes them. Without options it prints the limits of the queue,\n' +
-      'or of all queues. Every worker sees them within 5 s. docs/flow-control.md says what each promises.',
+      'The limits given here replace those before; --none removes them. Without options it prints the limits of the queue, or of all queues.\n' +
+      'Every worker sees them within 5 s. docs/flow-control.md says what each promises.',
     args: '[queue]',
     options: [
       ['--concurrency <n>', 'running tasks of the queue'],

@@ -6,7 +6,9 @@ import { errorOf } from '../wire/errors.ts'
 import { TASK_QUERY, taskQuery, wholeNumber } from '../wire/queries.ts'
 import { anything, duration, flag, listOf, ref, type Schema, shape, text, whole } from '../wire/schemas.ts'
 
-const { status: _, workerId: __, ...deadQuery } = TASK_QUERY
+/** A group is an error here. */
+const { status: _, workerId: __, group: taskGroup, ...filters } = TASK_QUERY
+const deadQuery = { ...filters, group: text('only this error: a fingerprint'), taskGroup: taskGroup! }
 
 const which: Readonly<Record<string, Schema>> = {
   ids: listOf(text(), 1_000),

@@ -135,6 +135,7 @@ export const LEASES: readonly Route[] = [
       'TASK_NOT_AVAILABLE',
       'TASK_EXPIRED',
       'QUEUE_PAUSED',
+      'LIMIT_REACHED',
       'TASK_COMPLETED',
       'TASK_FAILED',
       'TASK_CANCELLED',
@@ -194,7 +195,11 @@ export const LEASES: readonly Route[] = [
     { delay: duration },
     {
       extendExpiration: duration,
-      pause: { type: 'string', enum: ['queue'], description: 'also pause the queue until the task is due again' },
+      pause: {
+        type: 'string',
+        enum: ['queue', 'group'],
+        description: 'also pause the queue, or the group of the task in it, until the task is due again',
+      },
     },
   ),
   finishing('release', 'Returns the task to the queue as if it had not been claimed', (held) => held.release()),

@@ -1,8 +1,12 @@
-/** Queues: their counts, pause and resume. */
+/** Queues: their counts, pause and resume, limits. */
 import type { LimitOptions, PauseOptions, ResumeOptions } from '../../index.ts'
 import { STATS_CAP } from '../live/feed.ts'
 import type { Route } from '../route.ts'
-import { anything, flag, LIMITS, listOf, ref, shape, text } from '../wire/schemas.ts'
+import { anything, flag, LIMITS, listOf, maybeLimits, ref, shape, text } from '../wire/schemas.ts'
+
+/** `group` only if the pause is that of a group. */
+const paused = shape({ queue: text(), paused: flag() }, { group: text() })
+const groupIn = ({ group }: PauseOptions): object => (group === undefined ? {} : { group })
 
 export const QUEUES: readonly Route[] = [
   {
@@ -35,10 +39,10 @@ export const QUEUES: readonly Route[] = [
         group: text('only the tasks of this group'),
       },
     ),
-    answer: shape({ queue: text(), paused: flag() }),
+    answer: paused,
     run: async ({ client, params, body }) => {
       await client.queue(params['queue']!).pause(body as PauseOptions)
-      return { queue: params['queue'], paused: true }
+      return { queue: params['queue'], ...groupIn(body), paused: true }
     },
   },
   {
@@ -54,11 +58,11 @@ export const QUEUES: readonly Route[] = [
         group: text('only the pause of this group'),
       },
     ),
-    answer: shape({ queue: text(), paused: flag() }),
+    answer: paused,
     refuses: ['MOVE_UNDER_WAY'],
     run: async ({ client, params, body }) => {
       await client.queue(params['queue']!).resume(body as ResumeOptions)
-      return { queue: params['queue'], paused: false }
+      return { queue: params['queue'], ...groupIn(body), paused: false }
     },
   },
   {
@@ -69,7 +73,8 @@ export const QUEUES: readonly Route[] = [
       'Limits the queue over all workers, in place of its limits before; an empty body removes them. Seen within 5 s',
     right: 'operate',
     body: shape({}, LIMITS),
-    answer: shape({ queue: text(), limits: anything('null: it has none') }),
+    answer: shape({ queue: text(), limits: maybeLimits }),
+    refuses: ['INVALID_DURATION'],
     run: async ({ client, params, body }) => {
       const queue = client.queue(params['queue']!)
       await queue.limit(Object.keys(body).length === 0 ? null : (body as LimitOptions))

@@ -241,7 +241,8 @@ export const LIMITS: Readonly<Record<string, Schema>> = {
   ratePerGroup: rate,
   burst: whole('starts of a rate that may come at once'),
 }
-const limits = shape({}, { ...LIMITS, at: text(), by: text() })
+/** With who set them, and when. */
+export const maybeLimits: Schema = { anyOf: [shape({}, { ...LIMITS, at: text(), by: text() }), { type: 'null' }] }
 
 export const SCHEMAS = {
   ErrorCause: errorCause,
@@ -251,7 +252,7 @@ export const SCHEMAS = {
     queue: text(),
     paused: flag(),
     pausedUntil: { type: ['string', 'null'], format: 'date-time' },
-    limits: { anyOf: [limits, { type: 'null' }] },
+    limits: maybeLimits,
     pausedGroups: listOf(text()),
     ...counts,
     capped,

@@ -66,9 +66,12 @@ export class DeadLetters {
     this.#waiting = waiting
   }
 
-  /** `group` is a fingerprint from `groups`. */
-  async list(options: Omit<ListOptions, 'status'> & { readonly group?: string } = {}): Promise<TaskPage> {
-    const { group, ...query } = options
+  /** `group` is a fingerprint from `groups`; the group of the task is `taskGroup`. */
+  async list(
+    options: Omit<ListOptions, 'status' | 'group'> & { readonly group?: string; readonly taskGroup?: string } = {},
+  ): Promise<TaskPage> {
+    const { group, taskGroup, ...rest } = options
+    const query = { ...rest, ...(taskGroup === undefined ? null : { group: taskGroup }) }
     if (group === undefined) return listTasks(this.#session, { ...query, status: 'failed' })
     const found: Task[] = []
     const limit = checkInteger(query.limit ?? 100, 'limit', 1, 1_000)

@@ -89,11 +89,14 @@ export class Queues {
       ...(reason === undefined ? null : { reason }),
       ...(until === undefined ? null : { until: new Date(parseInstant(until, 'until')).toISOString() }),
     }
-    if (group !== undefined) return this.#changeGroup(queue, checkGroup(group), wanted)
+    if (group !== undefined) {
+      await this.tellIfUnknown(queue, 'paused')
+      return this.#changeGroup(queue, checkGroup(group), wanted)
+    }
     // Takes effect in this process at once: no further task starts while the pause is being written.
     this.#set(new Map(this.#pauses).set(queue, strongerPause(this.#pauses.get(queue) ?? null, wanted, now)))
     try {
-      await this.#tellIfUnknown(queue)
+      await this.tellIfUnknown(queue, 'paused')
       await this.#change(queue, (before) => strongerPause(before, wanted, now))
     } finally {
       await this.refresh()
@@ -109,7 +112,7 @@ export class Queues {
         field: 'ratePerGroup',
       })
     await this.limits.set(queue, limits)
-    if (limits !== null) await this.know(queue)
+    if (limits !== null) await this.tellIfUnknown(queue, 'limited')
   }
 
   async #changeGroup(queue: string, group: string, wanted: Pause | null): Promise<void> {
@@ -117,13 +120,15 @@ export class Queues {
     for (const listener of this.#listeners) listener()
   }
 
-  /** Warns about an unknown name: a queue may be paused before its first task, but more often the name is misspelt. */
-  async #tellIfUnknown(queue: string): Promise<void> {
+  /** Warns about an unknown name: a queue may be paused or limited before its first task, but more often the name is misspelt. */
+  async tellIfUnknown(queue: string, what: 'paused' | 'limited'): Promise<void> {
     const names = await withPatience(this.#session, () => this.names())
     if (names.includes(queue)) return
     const meant = nearest(queue, names)
+    // Limits are often set by code that starts before the first task.
+    if (what === 'limited' && meant === null) return
     this.#session.logger.warn(
-      `queue '${queue}' has never been used here${meant === null ? '.' : `: did you mean '${meant}'?`} It is paused all the same`,
+      `queue '${queue}' has never been used here${meant === null ? '.' : `: did you mean '${meant}'?`} It is ${what} all the same`,
       { queue },
     )
   }

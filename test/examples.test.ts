@@ -44,4 +44,23 @@ describe('the examples do what they say', () => {
       'charge { charged: true } after 4 attempts\nrefund { refunded: true } after 2 attempts\ntrade { traded: true } after 2 attempts\n',
     )
   })
+
+  it('per-customer runs two tasks of each customer at once, and the small ones do not wait for the large one', async () => {
+    const said = await example('per-customer.ts', `sqlite:${join(folder, 'customers.db')}`)
+    expect(said).toMatch(/^acme: at most 2 at once\nglobex: at most [12] at once\ninitech: at most [12] at once\n/)
+    const before = Number(/after (\d+) of 20 of acme/.exec(said)?.[1])
+    expect(before).toBeLessThanOrEqual(10)
+  })
+
+  it('debounce runs once for ten edits, and once more for an edit during the run', async () => {
+    expect(await example('debounce.ts', `sqlite:${join(folder, 'debounce.db')}`)).toBe(
+      [
+        "first run: { indexed: 'draft 10' }",
+        'an edit meanwhile is another task',
+        "second run: { indexed: 'final' }",
+        '2 runs for 11 edits',
+        '',
+      ].join('\n'),
+    )
+  })
 })

@@ -66,4 +66,8 @@ def refuse(payload, cancelled):
 if __name__ == "__main__":
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, lambda *_: stopping.set())
-    work({"add": lambda payload, cancelled: payload["a"] + payload["b"], "pay": refuse})
+    work({
+        "add": lambda payload, cancelled: payload["a"] + payload["b"],
+        "rest": lambda payload, cancelled: cancelled.wait(payload["seconds"]),  # ends at once when it is cancelled
+        "pay": refuse,
+    })

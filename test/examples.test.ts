@@ -1,6 +1,6 @@
-/** Every file under examples/ is run as its first line says. */
+/** Every file under examples/ is run as its first line says, and the code of docs/flow-control.md compiles. */
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -64,3 +64,35 @@ describe('the examples do what they say', () => {
     )
   })
 })
+
+/** What the blocks of a page take for granted. */
+const PRELUDE = `import { connect, defineTask, RescheduleError } from 'holdfast'
+const holdfast = await connect('memory:')
+const worker = holdfast.worker()
+export { defineTask, RescheduleError, worker }
+`
+
+it('the code blocks of docs/flow-control.md compile against the package', async () => {
+  const page = readFileSync('docs/flow-control.md', 'utf8')
+  const blocks = [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, block]) => block!)
+  expect(blocks.length).toBeGreaterThan(5)
+  // In the repository, so that the package finds itself by its name.
+  const place = mkdtempSync(join(artefacts(), 'flow-control-'))
+  try {
+    for (const [n, block] of blocks.entries()) writeFileSync(join(place, `block-${n}.ts`), `${PRELUDE}${block}`)
+    writeFileSync(
+      join(place, 'tsconfig.json'),
+      JSON.stringify({ extends: '../../tsconfig.json', include: ['./*.ts'], compilerOptions: { noEmit: true } }),
+    )
+    await expect(
+      run(join('node_modules', '.bin', 'tsc'), ['-p', place]).catch(({ stdout }) => ({ stdout })),
+    ).resolves.toMatchObject({ stdout: '' })
+  } finally {
+    rmSync(place, { recursive: true })
+  }
+})
+
+const artefacts = (): string => {
+  mkdirSync('test-artefacts', { recursive: true })
+  return 'test-artefacts'
+}

@@ -82,10 +82,9 @@ const overtake = async (wrap?: typeof withoutRewrite) => {
   const { clock, map, open, fresh } = begin()
   const { wrap: stop, reached, resume } = stopped()
   const [slow, other] = [open(stop).store, open(wrap).store]
-  await other.insert(
-    [{ task: fresh(1, { group: 'a', type: 'sms' }) }, { task: fresh(2, { group: 'a' }) }],
-    { now: null },
-  )
+  await other.insert([{ task: fresh(1, { group: 'a', type: 'sms' }) }, { task: fresh(2, { group: 'a' }) }], {
+    now: null,
+  })
   const late = look(slow, limitsOf(1), { types: ['sms'] })
   await reached
   const full = await look(other, limitsOf(1), { types: ['email'] })
@@ -147,7 +146,8 @@ test('whichever request a process dies at, its places come back, and no limit is
     for (let looks = 0; looks < 60 && left > 0; looks++) {
       await work(store, limitsOf(1, 2))
       expect(running(map).length).toBeLessThanOrEqual(2)
-      left = (await store.count({ views: [{ status: 'pending' }, { status: 'running' }] }, { cap: 100, now: null })).count
+      left = (await store.count({ views: [{ status: 'pending' }, { status: 'running' }] }, { cap: 100, now: null }))
+        .count
       await clock.advance(2_000)
     }
     expect(left, `after a crash at request ${at}`).toBe(0)
@@ -210,7 +210,8 @@ test('behind 5,000 tasks of one group, the others have their turn, for a bounded
   const { open, fresh } = begin()
   const { store, kv } = open()
   for (let n = 1; n <= 5_000; n++) await store.insert([{ task: fresh(n, { group: 'big' }) }], { now: null })
-  for (let n = 0; n < 30; n++) await store.insert([{ task: fresh(6_000 + n, { group: `small ${n % 3}` }) }], { now: null })
+  for (let n = 0; n < 30; n++)
+    await store.insert([{ task: fresh(6_000 + n, { group: `small ${n % 3}` }) }], { now: null })
   kv.take()
   let after: string | null = null
   for (let turn = 0; turn < 3; turn++) {
@@ -255,7 +256,9 @@ test('the register of a group that has been empty for ten minutes is swept, one 
   const { store } = open()
   await store.insert([{ task: fresh(1, { group: 'gone' }) }, { task: fresh(2, { group: 'here' }) }], { now: null })
   const [gone] = (await look(store, limitsOf(1))).leased.filter(({ group }) => group === 'gone')
-  await store.commit([machine.complete(gone!, { token: gone!.lease!.token }, { text: '1', encoding: 'json' }, clock.wall())])
+  await store.commit([
+    machine.complete(gone!, { token: gone!.lease!.token }, { text: '1', encoding: 'json' }, clock.wall()),
+  ])
   const registers = () => [...map.entries.keys()].filter((key) => key.startsWith('places/'))
   expect(registers()).toHaveLength(2)
   await store.close()

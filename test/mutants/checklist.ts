@@ -21,9 +21,9 @@ export const CHECKLIST: readonly Mutant[] = [
   },
   {
     file: 'store/sql/rows.ts',
-    find: '  task.expiresAt,\n  task.createdAt,\n  task.updatedAt,\n  task.idempotencyKey,\n  encodeOptions(task),\n  task.input,\n  encodeHistory',
+    find: '  task.expiresAt,\n  task.createdAt,\n  task.updatedAt,\n  task.idempotencyKey,\n  encodeOptions(task),\n  task.input,\n  task.group,\n  encodeHistory',
     replace:
-      '  null,\n  task.createdAt,\n  task.updatedAt,\n  task.idempotencyKey,\n  encodeOptions(task),\n  task.input,\n  encodeHistory',
+      '  null,\n  task.createdAt,\n  task.updatedAt,\n  task.idempotencyKey,\n  encodeOptions(task),\n  task.input,\n  task.group,\n  encodeHistory',
     breaks: '[J13] the expiry of a task is forgotten by the store',
     tests: ['crash/restart.test.ts'],
     project: 'crash',

@@ -166,8 +166,8 @@ export const RUNTIME: readonly Mutant[] = [
   },
   {
     file: 'runtime/worker/fetch/fetcher.ts',
-    find: '(state.looks > 0 && !state.isFull) || this.#pauses.isPaused(state.name)) continue',
-    replace: '(state.looks > 0 && !state.isFull)) continue',
+    find: 'return !this.#pauses.isPaused(name) && this.#most({ name }, 1) > 0',
+    replace: 'return this.#most({ name }, 1) > 0',
     breaks: 'a paused queue is served',
     tests: ['runtime/tasks/pausing.test.ts', 'runtime/edges.test.ts'],
   },

@@ -54,7 +54,7 @@ export const STORES: readonly Mutant[] = [
     tests: ['stores.test.ts'],
   },
   {
-    file: 'store/sqlite/claim/ready.ts',
+    file: 'store/sqlite/claim/lines.ts',
     find: 'a[1] - b[1] || (a[2] < b[2] ? -1 : a[2] > b[2] ? 1 : 0)',
     replace: 'a[1] - b[1]',
     breaks: 'tasks of several types that are due at once come by type',
@@ -139,8 +139,8 @@ export const STORES: readonly Mutant[] = [
   },
   {
     file: 'store/kv/claimer.ts',
-    find: '      found.unclear = error\n      void this.#release(task.id, token)\n',
-    replace: '      found.unclear = error\n',
+    find: '    found.unclear = error\n    void this.#release(id, token)\n',
+    replace: '    found.unclear = error\n',
     breaks: 'a lease whose reply was lost is held by nobody until it lapses',
     tests: ['kv/half-done.test.ts'],
   },

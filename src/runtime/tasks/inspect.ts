@@ -67,6 +67,7 @@ const NOT_ARCHIVED = ['pending', 'running', 'completed', 'failed', 'cancelled', 
 const DEFAULT_CAP = 100_000
 
 const QUERY: readonly (keyof TaskQuery)[] = [
+  'group',
   'status',
   'queue',
   'type',

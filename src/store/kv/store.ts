@@ -46,6 +46,7 @@ import { KeyHints } from './hints/key-hints.ts'
 import { Inserter } from './inserter.ts'
 import { invalidateOnRenew } from './invalidate-on-renew.ts'
 import { LimitedClaimer } from './limited-claimer.ts'
+import { OpenKeepers } from './open-keepers.ts'
 import { Places } from './places/places.ts'
 import { sweepRegisters } from './places/sweep-registers.ts'
 import { Queries } from './queries.ts'
@@ -90,7 +91,7 @@ export class KvStore implements Store {
   readonly #inserter: Inserter
   readonly #committer: Committer
   readonly #claimer: Claimer
-  readonly #keepers = new Set<Keeper>()
+  readonly #keepers = new OpenKeepers()
   readonly #limitedClaimer: LimitedClaimer
   readonly #places: Places
   readonly #waitingGroups: WaitingGroups
@@ -113,15 +114,8 @@ export class KvStore implements Store {
     this.#checkIdentity = checkIdentity
     if (examine !== undefined) this.examine = () => this.#call(examine)
     if (keeper !== undefined)
-      this.keeper = (own) => {
-        const started = invalidateOnRenew(keeper, own, (id) => this.#renewedByKeeper(id, own.leaseTtl))
-        this.#keepers.add(started)
-        const close = (): void => {
-          this.#keepers.delete(started)
-          started.close()
-        }
-        return { ...started, close }
-      }
+      this.keeper = (own) =>
+        this.#keepers.add(invalidateOnRenew(keeper, own, (id) => this.#renewedByKeeper(id, own.leaseTtl)))
     this.#mono = () => timers.mono()
     this.#identifiedAt = timers.mono()
     this.capabilities = new Set(capabilities)
@@ -158,9 +152,7 @@ export class KvStore implements Store {
       contention,
       inHand,
       committer: () => this.#committer,
-      leasing: (op, id) => {
-        for (const own of this.#keepers) own.leasing?.(op, id)
-      },
+      leasing: (op, id) => this.#keepers.leasing(op, id),
     })
     this.#places = new Places({
       kv: this.#kv,

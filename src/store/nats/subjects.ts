@@ -123,9 +123,7 @@ export class Subjects {
   }
 
   /** null: hints by the minute. The queue is escaped, as in keys. */
-  parseGrouped(
-    subject: string,
-  ): { readonly queue: string; readonly group: string; readonly priority: number } | null {
+  parseGrouped(subject: string): { readonly queue: string; readonly group: string; readonly priority: number } | null {
     const [queue, groups, group, priority] = subject.slice(`holdfast.${this.bucket}.later.`.length).split('.')
     return groups === GROUPS ? { queue: read(queue!), group: group!, priority: Number(priority) } : null
   }

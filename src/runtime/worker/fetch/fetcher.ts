@@ -206,8 +206,13 @@ export class Fetcher {
 
   /** A queue with places or permits is claimed from for free slots only: what is held without being started would use them up. */
   #most({ name }: Pick<QueueState, 'name'>, limit: number): number {
-    const limits = this.#pauses.limits.of(name)
-    return limits !== null && bindsFetchingAhead(limits) ? Math.min(limit, this.#host.free(this.#asked)) : limit
+    const { limits } = this.#pauses
+    if (!limits.isBound(name)) return limit
+    const own = limits.of(name)
+    const free = this.#host.free(this.#asked)
+    // Ahead of free slots a claim takes one task of each group at the most, so slots that are free are filled first.
+    const isOnlyForSlots = (own !== null && bindsFetchingAhead(own)) || (free > 0 && limits.hasTurns(name))
+    return isOnlyForSlots ? Math.min(limit, free) : limit
   }
 
   /** A task of this queue has ended here: what a limit held back may be claimed. */

@@ -219,8 +219,7 @@ export class Register {
     const before = this.#copy
     const stored = await readPastDeletion(read, now)
     if (before !== null && before.mark === (stored?.mark ?? null)) this.#isShared = false
-    this.#copy =
-      stored === null ? { ...EMPTY, mark: null, readAt } : { ...stored, readAt }
+    this.#copy = stored === null ? { ...EMPTY, mark: null, readAt } : { ...stored, readAt }
     return this.#copy
   }
 

@@ -153,12 +153,7 @@ export class MessageSurveyor {
   }
 
   /** Highest priority first. Types with a consumer of their own, and groups, alternate with the others of their priority. */
-  async #take(
-    queue: string,
-    request: ClaimRequest,
-    found: Found,
-    turns: SurveyTurns | null,
-  ): Promise<void> {
+  async #take(queue: string, request: ClaimRequest, found: Found, turns: SurveyTurns | null): Promise<void> {
     const types = (await this.#messages.types.ofQueue(queue)).filter(
       (type) => isGroup(type) || isWanted(unescapedType(type), request),
     )
@@ -221,14 +216,14 @@ export class MessageSurveyor {
       const wanted = hints.filter((hint) => isWanted(hint, request))
       const others = hints.filter((hint) => !isWanted(hint, request))
       if (isFull) found.wakeAt(found.now)
-      this.#offerTaken(type.queue, wanted, request, found)
+      this.#offerTaken(type.queue, wanted, found)
       await Promise.all(others.map(({ key }) => this.#messages.separate(key)))
       const isOver = !isFull || others.length === 0 || found.room <= 0
       if (isOver || performance.now() > until) return
     }
   }
 
-  #offerTaken(queue: string, hints: Hint[], request: ClaimRequest, found: Found): void {
+  #offerTaken(queue: string, hints: Hint[], found: Found): void {
     if (hints.length > 0) this.#retrySoon(queue, hints)
     for (const hint of hints.sort(claimOrder)) {
       const known = this.#cache.get(hint.key)

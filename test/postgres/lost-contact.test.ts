@@ -239,7 +239,7 @@ onPostgres('a reply that is lost after the commit', (url) => {
       (result) => (result.ok ? [result.task.id] : []),
     )
     const runs: string[] = []
-    const lost = proxy.loseReplyTo(/\.claim\(/)
+    const lost = proxy.loseReplyTo(/\.claim_in_order\(/)
     client
       .worker({ leaseTtl: '2s', pollInterval: '100ms' })
       .handle('work', (_, { task }) => void runs.push(task.id))

@@ -275,3 +275,55 @@ test('the register of a group that has been empty for ten minutes is swept, one 
   expect((await look(other, limitsOf(1), { op: 'other' })).leased.map(({ id }) => id)).toEqual([idOf(3)])
   await other.close()
 })
+
+test('within a group, a higher priority goes first, though it came behind a long line', async () => {
+  const { open, fresh } = begin()
+  const { store } = open()
+  for (let n = 1; n <= 300; n++) await store.insert([{ task: fresh(n, { group: 'a' }) }], { now: null })
+  await store.insert([{ task: fresh(301, { group: 'a', priority: 5 }) }], { now: null })
+  const { leased } = await look(store, limitsOf(1), { limit: 1 })
+  expect(leased.map(({ id }) => id)).toEqual([idOf(301)])
+  await store.close()
+})
+
+/** Lists from a copy of the hints that is sorted once: none is added or removed meanwhile. */
+const sortedOnce = (map: KeyValueMap) => {
+  let sorted: string[] | null = null
+  return (kv: MemoryKeyValue): MemoryKeyValue => {
+    kv.list = async (prefix, { after = '', limit }) => {
+      sorted ??= [...map.entries.keys()].filter((key) => key.startsWith('ready/')).sort()
+      const begin = sorted.findIndex((key) => key > after && key.startsWith(prefix))
+      if (begin === -1) return []
+      return sorted.slice(begin, begin + limit).filter((key) => key.startsWith(prefix))
+    }
+    return kv
+  }
+}
+
+test('behind more full groups than one claim can look at, the next claims reach the one that has a place', {
+  timeout: 120_000,
+}, async () => {
+  const { map, open, fresh } = begin()
+  const { store: producer } = open()
+  const { store, kv } = open(sortedOnce(map))
+  // Each group fills a page, so that each needs a list.
+  const groups = 50
+  for (let g = 0; g < groups; g++)
+    await producer.insert(
+      Array.from({ length: 1_001 }, (_, n) => ({
+        task: fresh(g * 2_000 + n, { group: `g${g}`, expiresAt: 9e12 + n }),
+      })),
+      { now: null },
+    )
+  const started = new Set<string>()
+  for (let looks = 0; looks < 40 && started.size < groups; looks++) {
+    kv.take()
+    // The cursor of the caller stays where it is.
+    const { leased } = await look(store, limitsOf(1), { limit: 5, op: `look-${looks}` })
+    for (const { group } of leased) started.add(group!)
+    expect(kv.take()['LIST'] ?? 0).toBeLessThanOrEqual(44)
+  }
+  expect(started.size).toBe(groups)
+  await store.close()
+  await producer.close()
+})

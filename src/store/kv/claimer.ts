@@ -197,9 +197,20 @@ export class Claimer {
     void this.#release(id, token)
   }
 
+  /** False: another claim of this process is trying it. */
+  hold({ key }: Hint): boolean {
+    if (this.#inHand.has(key)) return false
+    this.#inHand.add(key)
+    return true
+  }
+
+  letGo(hints: readonly Hint[]): void {
+    for (const { key } of hints) this.#inHand.delete(key)
+  }
+
   /** The task of a hint, as far as this process may lease it. */
   async readForLease(hint: Hint, now: Instant): Promise<LiveTask | null> {
-    if (this.#inHand.has(hint.key) || this.#isLeased(hint, now)) return null
+    if (this.#isLeased(hint, now)) return null
     const cached = this.#contention.isContested ? undefined : this.#tasks.cache.get(hint.id)
     return cached?.hint === hint.key && cached.task.status === 'pending' ? cached : this.#read(hint, now)
   }

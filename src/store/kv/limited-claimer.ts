@@ -121,7 +121,9 @@ class LimitedLook {
     }
     await attempts.until(leaseAll())
     await attempts.until(reported)
-    return this.#result(this.#wantsMore ? this.#now : claimer.next(this.#request.queue, survey))
+    const isHeldBack = this.#full.size > 0 || this.#isQueueFull
+    const hasMore = survey.hasMore === true && (this.#found.leased.length > 0 || !isHeldBack) && !this.#isOver
+    return this.#result(this.#wantsMore || hasMore ? this.#now : claimer.next(this.#request.queue, survey))
   }
 
   /** There are groups that no survey has looked at, and their tasks may have a place. */
@@ -187,8 +189,13 @@ class LimitedLook {
     while (this.#missing > 0 && !this.#isOver && !this.#isQueueFull && !this.#found.attempts.isOver) {
       const hints = await this.#nextOf(line)
       if (hints.length === 0) return
-      const read = await Promise.all(hints.map((hint) => this.#read(hint, survey)))
-      await this.#leaseAll(read.filter((live) => live !== null))
+      const own = hints.filter((hint) => this.#parts.claimer.hold(hint))
+      try {
+        const read = await Promise.all(own.map((hint) => this.#read(hint, survey)))
+        await this.#leaseAll(read.filter((live) => live !== null))
+      } finally {
+        this.#parts.claimer.letGo(own)
+      }
     }
   }
 

@@ -87,7 +87,7 @@ export class GroupPages {
 }
 
 /** If the page ended within a group of which it has shown ready hints, the next page begins with the next group. */
-const behindPage = (queue: string, last: string, { readyOf }: HintSorter): string => {
+const behindPage = (queue: string, last: string, { readyGroups }: HintSorter): string => {
   const group = groupOfHint(last)!
-  return readyOf.has(group) ? behindGroup(queue, group) : last
+  return readyGroups.has(group) ? behindGroup(queue, group) : last
 }

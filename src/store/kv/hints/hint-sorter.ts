@@ -19,13 +19,15 @@ export class HintSorter {
   readonly #hintsIn: (key: string) => readonly Hint[]
   /** Listed hints whose tasks are leased, as far as this process knows. */
   readonly leased = new Set<string>()
-  /** How many ready hints of each group there are; '' for those without a group. */
-  readonly readyOf = new Map<string, number>()
+  /** Groups with a ready hint; '' for those without a group. */
+  readonly readyGroups = new Set<string>()
+  /** Ready hints by group and priority. */
+  readonly #counts = new Map<string, number>()
   readonly #mostOfGroup: number
   #most: number
   #next = Number.POSITIVE_INFINITY
 
-  /** `mostOfGroup`: further ready hints of one group are left out. */
+  /** `mostOfGroup`: further ready hints of one group and priority are left out. */
   constructor(
     request: ClaimRequest,
     now: Instant,
@@ -102,9 +104,11 @@ export class HintSorter {
 
   #addReady(hint: Hint): void {
     const group = hint.group ?? ''
-    const others = this.readyOf.get(group) ?? 0
+    const name = `${group} ${hint.priority}`
+    const others = this.#counts.get(name) ?? 0
     if (others >= this.#mostOfGroup) return
-    this.readyOf.set(group, others + 1)
+    this.#counts.set(name, others + 1)
+    this.readyGroups.add(group)
     this.ready.push(hint)
   }
 

@@ -55,6 +55,8 @@ export interface Survey {
   readonly next: Instant | null
   /** With turns: there are groups that the survey did not look at. The last one that it did look at, by its hash. */
   readonly cutAt?: string
+  /** With turns: there are more hints of the groups that it looked at. */
+  readonly hasMore?: boolean
   /** The claim is trying this ready hint. */
   tried?(hint: Hint): void
   /** Other processes had already taken many of the ready hints: do not offer them again from memory. */

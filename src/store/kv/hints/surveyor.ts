@@ -145,7 +145,7 @@ export class Surveyor {
       queue,
       sorter,
       from: after === null || after === '' ? start : behindGroup(queue, after),
-      isEnough: () => sorter.ready.length >= limit && countOf(sorter.readyOf.keys(), isPassed) >= limit,
+      isEnough: () => sorter.ready.length >= limit && countOf(sorter.readyGroups, isPassed) >= limit,
       skip: (key) => {
         const range = ranges.find(([first, last]) => key >= start + first && key < start + last)
         return range === undefined ? key : behindGroup(queue, range[1])

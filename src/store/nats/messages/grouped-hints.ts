@@ -18,6 +18,8 @@ interface Line {
   from: number
   /** There was nothing more to read. */
   isRead: boolean
+  /** Monotonic: until when a hint is left to the claim that was offered it. */
+  readonly offeredUntil: Map<string, number>
 }
 
 /** What a survey wants of the groups. */
@@ -31,7 +33,11 @@ export interface GroupsWanted {
   readonly mostOfGroup: number
   /** The group behind which to begin, by hash; null: anywhere. */
   readonly after: string | null
+  /** Another claim of this process should not be offered the same hints. */
+  readonly isExclusive: boolean
   isUsable(hint: string): boolean
+  /** A hint is left to another claim for this long. */
+  leftFor(delay: number): void
   isPassed(group: string): boolean
 }
 
@@ -39,12 +45,16 @@ export interface GroupsTaken {
   readonly hints: readonly Hint[]
   /** The last group that it has looked at; null: all. */
   readonly cutAt: string | null
+  /** A line has more hints than it has given. */
+  readonly hasMore: boolean
 }
 
 /** Only a process that surveyed the queue within this time remembers the hints that it adds. */
 const REMEMBER_FOR = 10_000
 /** Lines that are read at once. */
 const AT_ONCE = 16
+/** How long a hint is left to the claim that was offered it. By then that claim has leased it or knows why not. */
+const OFFER = 250
 /** Messages that one survey reads of a line. Those at its beginning may belong to running tasks. */
 const MOST_READ = 200
 
@@ -77,7 +87,14 @@ export class GroupedHints {
     const lines = this.#queues.get(queue) ?? new Map<string, Line>()
     this.#queues.set(queue, lines)
     const name = `${group} ${priority}`
-    const line = lines.get(name) ?? { group, priority, hints: new Map(), from: 1, isRead: false }
+    const line = lines.get(name) ?? {
+      group,
+      priority,
+      hints: new Map(),
+      from: 1,
+      isRead: false,
+      offeredUntil: new Map(),
+    }
     lines.set(name, line)
     return line
   }
@@ -121,31 +138,50 @@ export class GroupedHints {
     // Of a group that is passed over one known hint is enough, to tell that it waits.
     const hints = all.flatMap((line) => (isPassed(line.group) ? firstOf(line, isUsable) : []))
     let groups = 0
+    let hasMore = false
     for (let at = 0; at < lines.length; at += AT_ONCE) {
-      if (hints.length >= most || groups >= wanted.mostGroups) return { hints, cutAt: lines[at - 1]!.group }
+      if (hints.length >= most || groups >= wanted.mostGroups)
+        return { hints, cutAt: lines[at - 1]!.group, hasMore: true }
       const some = lines.slice(at, at + AT_ONCE)
       for (const found of await Promise.all(some.map((line) => this.#takeOf(line, wanted)))) {
         hints.push(...found)
         if (found.length > 0) groups++
+        hasMore ||= found.length >= wanted.mostOfGroup
       }
+      hasMore ||= some.some(({ isRead }) => !isRead)
       this.#cursors.set(queue, some.at(-1)!.group)
     }
-    return { hints, cutAt: null }
+    return { hints, cutAt: null, hasMore }
   }
 
-  async #takeOf(line: Line, { queue, mostOfGroup, isUsable }: GroupsWanted): Promise<readonly Hint[]> {
-    const usable = (): string[] => [...line.hints.keys()].filter(isUsable)
-    let hints = usable()
+  async #takeOf(line: Line, wanted: GroupsWanted): Promise<readonly Hint[]> {
+    const { queue, mostOfGroup, isExclusive } = wanted
+    const { offeredUntil } = line
+    const now = performance.now()
+    const isUsable = (hint: string): boolean => {
+      if (!wanted.isUsable(hint)) return false
+      const left = (offeredUntil.get(hint) ?? 0) - now
+      if (left > 0) wanted.leftFor(left)
+      return left <= 0
+    }
+    const hints: string[] = []
+    const offer = (hint: string): void => {
+      hints.push(hint)
+      if (isExclusive) offeredUntil.set(hint, now + OFFER)
+    }
+    for (const hint of line.hints.keys()) {
+      if (hints.length >= mostOfGroup) break
+      if (isUsable(hint)) offer(hint)
+    }
     for (let read = 0; hints.length < mostOfGroup && !line.isRead && read < MOST_READ; read++) {
       const message = await this.#next(this.#subjects.grouped(queue, line.group, line.priority), line.from)
       if (message === null) line.isRead = true
       else {
         line.from = message.seq + 1
         line.hints.set(message.string(), message.seq)
-        if (isUsable(message.string())) hints.push(message.string())
+        if (isUsable(message.string())) offer(message.string())
       }
     }
-    hints = hints.slice(0, mostOfGroup)
     return hints.map(hintOf)
   }
 
@@ -165,6 +201,7 @@ export class GroupedHints {
     const line = this.#queues.get(queue)?.get(`${group} ${priority}`)
     const sequence = line?.hints.get(key) ?? null
     line?.hints.delete(key)
+    line?.offeredUntil.delete(key)
     return sequence
   }
 }

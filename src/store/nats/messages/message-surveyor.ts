@@ -181,18 +181,21 @@ export class MessageSurveyor {
     turns: SurveyTurns | null,
   ): Promise<void> {
     const most = turns === null ? found.room : Number.POSITIVE_INFINITY
-    const { hints, cutAt } = await this.#grouped.take({
+    const { hints, cutAt, hasMore } = await this.#grouped.take({
       queue,
       priority,
       most,
       mostGroups: found.roomForGroups,
       mostOfGroup: turns === null ? most : Math.min(request.limit, turns.mostEach) + SPARE_OF_GROUP,
       after: turns?.after ?? null,
+      isExclusive: turns === null,
       isUsable: (key) => this.#isUsable(key, request, found),
+      leftFor: (delay) => found.wakeAt(found.now + Math.ceil(delay)),
       isPassed: (group) => turns?.isPassed(group) ?? false,
     })
     found.cutAt ??= cutAt
-    if (cutAt !== null) found.wakeAt(found.now)
+    if (turns === null && hasMore) found.wakeAt(found.now)
+    found.hasMore ||= hasMore
     found.grouped.push(...hints)
   }
 
@@ -275,6 +278,7 @@ class Found {
   readonly grouped: Hint[] = []
   /** There are groups that were not looked at: the last one that was. */
   cutAt: string | null = null
+  hasMore = false
   readonly #limit: number
   readonly #takesTurns: boolean
   readonly overdue = new Map<string, Hint>()
@@ -321,6 +325,7 @@ class Found {
     return {
       ready: [...this.ready, ...this.grouped].sort(claimOrder),
       ...(this.cutAt === null ? null : { cutAt: this.cutAt }),
+      hasMore: this.hasMore,
       overdue: [...this.overdue.values()],
       unknown: this.unknown,
       next: this.#next === Number.POSITIVE_INFINITY ? null : this.#next,

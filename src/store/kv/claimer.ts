@@ -230,7 +230,7 @@ export class Claimer {
     // Not every hint here is due: a lease may have been renewed, or the task claimed again.
     for (let at = 0; at < survey.overdue.length && found.due.length < request.dueLimit; ) {
       if (found.attempts.isLate) return
-      const some = survey.overdue.slice(at, at + request.dueLimit - found.due.length)
+      const some = survey.overdue.slice(at, at + Math.max(ROUTINE_READS, request.dueLimit - found.due.length))
       at += some.length
       await this.#readForDue(some, request, now, found)
     }

@@ -155,8 +155,9 @@ class LimitedLook {
 
   async #survey(): Promise<Survey> {
     const { turns } = this.#limits
-    if (turns === null) return this.#parts.hints.survey(this.#request, this.#now)
-    const survey = await this.#parts.hints.survey(this.#request, this.#now, {
+    const request = this.#isOver ? { ...this.#request, limit: 0 } : this.#request
+    if (turns === null) return this.#parts.hints.survey(request, this.#now)
+    const survey = await this.#parts.hints.survey(request, this.#now, {
       after: this.cutAt ?? turns.after,
       mostEach: Math.min(turns.mostEach, turns.perGroup ?? turns.mostEach),
       isPassed: (hash) => this.#isPassed(hash),

@@ -188,7 +188,8 @@ export class MessageSurveyor {
       mostGroups: found.roomForGroups,
       mostOfGroup: turns === null ? most : Math.min(request.limit, turns.mostEach) + SPARE_OF_GROUP,
       after: turns?.after ?? null,
-      isExclusive: turns === null,
+      // Under limits a claim may leave what it was offered.
+      isExclusive: turns === null && request.limits === undefined,
       isUsable: (key) => this.#isUsable(key, request, found),
       leftFor: (delay) => found.wakeAt(found.now + Math.ceil(delay)),
       isPassed: (group) => turns?.isPassed(group) ?? false,

@@ -2,6 +2,7 @@
 
 export { type ConnectDefaults, type ConnectOptions, connect, DEFAULT_ADDRESS } from './connect.ts'
 export type { AmendOptions } from './core/amend.ts'
+export type { CoalesceOptions } from './core/coalesce.ts'
 export type { Fact, Finding, Verdict } from './core/diagnosis.ts'
 export { type Duration, type DurationParts, formatDuration, parseDuration } from './core/durations.ts'
 export { errorLine } from './core/error-facts.ts'
@@ -68,7 +69,15 @@ export {
   type Transaction,
 } from './runtime/definition.ts'
 export type { MoveEvent } from './runtime/events.ts'
-export { AbortedError, type AbortReason, type Handler, type TaskContext } from './runtime/handler.ts'
+export {
+  AbortedError,
+  type AbortReason,
+  type BatchContext,
+  type BatchHandler,
+  type BatchOptions,
+  type Handler,
+  type TaskContext,
+} from './runtime/handler.ts'
 export { type Logger, silentLogger, stderrLogger } from './runtime/logger.ts'
 export type { Monitor } from './runtime/monitor.ts'
 export type { FollowOptions, TaskChange } from './runtime/observe/changes.ts'

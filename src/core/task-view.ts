@@ -115,6 +115,13 @@ export class Task<Input = unknown, Output = unknown> {
     Object.defineProperties(this, Task.#payloads)
   }
 
+  /** The same task with the input that a schema has made of the stored one. */
+  static withInput(record: TaskRecord, input: unknown): Task {
+    const task = new Task(record)
+    task.#input = { value: input }
+    return task
+  }
+
   /** Parsed on first access: a payload may be large, and most are never read. */
   static readonly #payloads: PropertyDescriptorMap & ThisType<Task> = {
     input: {

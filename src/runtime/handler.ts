@@ -43,3 +43,30 @@ export type Handler<Input = unknown, Output = unknown, Raw = Input> = (
   input: Input,
   ctx: TaskContext<Raw>,
 ) => Output | RescheduleError | Promise<Output | RescheduleError>
+
+export interface BatchOptions {
+  /** Tasks in one call at the most: 1 to 1,000. */
+  readonly size: number
+  /** How long the first task waits for others. Default 0: what is there. Never longer than half a lease. */
+  readonly wait?: Duration
+}
+
+/** Of a batch. `Input`: as the tasks were submitted. */
+export interface BatchContext<Input = unknown> {
+  readonly client: Client
+  /** Aborts when the batch times out, when the worker stops, and when every task of it was cancelled or lost. */
+  readonly signal: AbortSignal
+  readonly workerId: string
+  readonly log: Logger
+  /** What belongs to one task: its own signal, fence, progress and log. */
+  of(task: { readonly id: string }): TaskContext<Input>
+}
+
+/**
+ * Gets up to `size` tasks, whose inputs have been parsed, and returns one result for each, in their order: a value, or an Error, which fails
+ * that task alone.
+ */
+export type BatchHandler<Input = unknown, Output = unknown, Raw = Input> = (
+  tasks: readonly Task<Input>[],
+  ctx: BatchContext<Raw>,
+) => readonly (Output | Error)[] | Promise<readonly (Output | Error)[]>

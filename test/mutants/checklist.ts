@@ -65,7 +65,7 @@ export const CHECKLIST: readonly Mutant[] = [
   },
   {
     file: 'runtime/worker/stuck.ts',
-    find: '    this.#host.freed(attempt)\n',
+    find: '    this.#host.freed(attempts)\n',
     replace: '',
     breaks: '[L01] a poison that hangs keeps its slots for ever',
     tests: ['runtime/worker/poison.test.ts'],

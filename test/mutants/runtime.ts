@@ -166,8 +166,8 @@ export const RUNTIME: readonly Mutant[] = [
   },
   {
     file: 'runtime/worker/fetch/fetcher.ts',
-    find: 'return !this.#pauses.isPaused(name) && this.#most({ name }, 1) > 0',
-    replace: 'return this.#most({ name }, 1) > 0',
+    find: 'return !this.#pauses.isPaused(state.name) && this.#most(state, rooms) > 0',
+    replace: 'return this.#most(state, rooms) > 0',
     breaks: 'a paused queue is served',
     tests: ['runtime/tasks/pausing.test.ts', 'runtime/edges.test.ts'],
   },
@@ -184,6 +184,20 @@ export const RUNTIME: readonly Mutant[] = [
     replace: '\n',
     breaks: 'a wake-up for everything does not read the pauses again',
     tests: ['runtime/tasks/pausing.test.ts'],
+  },
+  {
+    file: 'runtime/worker/fetch/fetcher.ts',
+    find: 'isOnlyForSlots ? Math.min(room, free) : room',
+    replace: 'isOnlyForSlots ? room : room',
+    breaks: 'a worker uses up places of a limited queue with tasks that it cannot start',
+    tests: ['runtime/tasks/limits.test.ts', 'runtime/worker/limited-batches.test.ts'],
+  },
+  {
+    file: 'runtime/worker/fetch/lanes.ts',
+    find: 'if (other !== lane) free -= other.slotsInAll',
+    replace: 'void other',
+    breaks: 'two lanes claim tasks of a limited queue for the same slot',
+    tests: ['runtime/worker/limited-batches.test.ts'],
   },
   {
     file: 'runtime/worker/fetch/claim-size.ts',
@@ -222,8 +236,8 @@ export const RUNTIME: readonly Mutant[] = [
   },
   {
     file: 'runtime/worker/stuck.ts',
-    find: 'this.#stuck.size >= this.#settings.concurrency',
-    replace: 'this.#stuck.size > this.#settings.concurrency',
+    find: 'this.#stuck.size >= concurrency && this.#slots >= concurrency',
+    replace: 'this.#slots > concurrency',
     breaks: 'one stuck handler too many before the worker stops claiming',
     tests: ['runtime/worker/stuck.test.ts'],
   },

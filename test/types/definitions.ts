@@ -34,6 +34,23 @@ client.worker().handle(plain, ({ to }, ctx) => {
 // @ts-expect-error: the output is another
 client.worker().handle(plain, () => ({ sent: 'many' }))
 
+// ── handleMany: parsed inputs, and one output or Error for each ──────────────────────────────────────────────────
+
+client.worker().handleMany(resize, { size: 10 }, (tasks, ctx) =>
+  tasks.map((task) => {
+    same<typeof task.input.width, number>(true)
+    const own = ctx.of(task)
+    same<typeof own.task.input, { width: string }>(true)
+    return task.input.width > 1 ? { done: true } : new Error('too small')
+  }),
+)
+// @ts-expect-error: the output is another
+client.worker().handleMany(plain, { size: 10 }, async (tasks) => tasks.map(() => ({ sent: 'many' })))
+// @ts-expect-error: no size
+client.worker().handleMany(plain, { wait: '1s' }, () => [])
+// @ts-expect-error: coalesce belongs to one submit
+defineTask('index', { coalesce: { key: 'k' } })
+
 // ── submit, submitMany ───────────────────────────────────────────────────────────────────────────────────────────
 
 const submitted = await client.submit(plain, { to: 'ann' })

@@ -17,6 +17,7 @@ import type { Client } from '../client.ts'
 import { checkSchema, type TaskDefinition } from '../definition.ts'
 import { AbortedError, type AbortReason, type Handler, type TaskContext } from '../handler.ts'
 import { type Logger, withFacts } from '../logger.ts'
+import type { BatchRun } from './batch-run.ts'
 
 export type Outcome =
   | { readonly kind: 'complete'; readonly output: Output }
@@ -34,6 +35,8 @@ export interface AttemptHost {
   aborted(attempt: Attempt): void
   /** An isolated run has started in its child: its timeout counts from now. */
   begun(attempt: Attempt): void
+  /** Calls it outside of what a middleware keeps for one run (AsyncLocalStorage). */
+  outside<T>(work: () => T): T
   /** JSON changed the output, or the output could not be stored. */
   outputChanged(attempt: Attempt, output: Output): void
 }
@@ -41,6 +44,8 @@ export interface AttemptHost {
 export class Attempt implements TaskContext {
   readonly record: TaskRecord
   readonly token: string
+  /** Monotonic: when its claim was sent. Its lease began no earlier. */
+  readonly claimedAt: number
   /** Monotonic: when the last successful renewal was sent. */
   renewedAt: number
   /** Monotonic: the end of this run's time limit; null: no limit. */
@@ -54,6 +59,8 @@ export class Attempt implements TaskContext {
   /** Set while an isolated run can be killed. */
   killer: (() => void) | null = null
   isKilled = false
+  /** Set if it runs with others in one call. */
+  batch: BatchRun | null = null
   /** For the hooks: what the handler threw, or why it was stopped. */
   failure: { readonly error: unknown } | null = null
   readonly #host: AttemptHost
@@ -64,6 +71,7 @@ export class Attempt implements TaskContext {
   constructor(record: TaskRecord, host: AttemptHost, claimedAt: number) {
     this.record = record
     this.token = record.lease!.token
+    this.claimedAt = claimedAt
     this.renewedAt = claimedAt
     this.#host = host
   }
@@ -126,6 +134,7 @@ export class Attempt implements TaskContext {
     this.#aborted = reason
     this.#controller?.abort(new AbortedError(reason))
     this.#host.aborted(this)
+    this.batch?.told(reason)
   }
 
   loseLease(): void {

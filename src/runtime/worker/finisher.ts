@@ -101,7 +101,7 @@ export class Finisher {
   }
 
   /** Ends an attempt whose handler did not stop; its result is ignored. */
-  abandon(attempt: Attempt, error: HoldfastError): void {
+  abandon(attempt: Attempt, error: Error): void {
     this.#fail(attempt, error, false)
   }
 

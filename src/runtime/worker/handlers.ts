@@ -1,29 +1,37 @@
 /** The handlers of a worker, by type: functions, or modules that run in child processes. */
+import { parseDuration } from '../../core/durations.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import { PermanentError } from '../../core/failure.ts'
+import { checkOptionNames } from '../../core/option-names.ts'
 import { encodePayload, type Payload } from '../../core/payload.ts'
-import { checkName } from '../../core/submission.ts'
+import { checkInteger, checkName } from '../../core/submission.ts'
 import { asDefinition, type TaskDefinition } from '../definition.ts'
-import type { Handler } from '../handler.ts'
+import type { BatchHandler, BatchOptions, Handler } from '../handler.ts'
 import type { Tracing } from '../tracing.ts'
 import type { Attempt } from './attempt.ts'
+import { joinBatch } from './batch-run.ts'
 import { type IsolatedHandler, isIsolated, isolationOf } from './isolate/options.ts'
 import type { IsolatedChildren } from './isolate/pool.ts'
 import { childFile } from './isolate/start.ts'
 import { type Middleware, withMiddleware } from './middleware.ts'
 import { mustServe } from './options.ts'
 
-interface Registered {
+export interface Registered {
   readonly definition: TaskDefinition
   /** The handler as registered. */
   readonly plain: Handler
   /** With middleware and tracing around it. */
   readonly handler: Handler
   readonly isIsolated: boolean
+  /** null if its tasks run one by one. */
+  readonly batch: BatchHandler | null
 }
+
+const LARGEST_BATCH = 1_000
 
 export class Handlers {
   readonly #byType = new Map<string, Registered>()
+  #singleTypes: readonly string[] = []
   readonly #middleware: Middleware[] = []
   readonly #tracing: Tracing | null
   readonly #children: IsolatedChildren
@@ -38,6 +46,11 @@ export class Handlers {
 
   get types(): readonly string[] {
     return [...this.#byType.keys()]
+  }
+
+  /** The types that are not handled in batches. */
+  get singleTypes(): readonly string[] {
+    return this.#singleTypes
   }
 
   of(type: string): Registered {
@@ -59,19 +72,47 @@ export class Handlers {
 
   /** Each type has one handler. */
   add(type: string | TaskDefinition, given: Handler | IsolatedHandler): void {
+    const definition = this.#checked(type)
+    const isolated = isIsolated(given)
+    const handler = isolated ? this.#isolated(definition, given) : given
+    mustBeFunction(handler, definition)
+    this.#register({ definition, plain: handler, isIsolated: isolated, batch: null })
+  }
+
+  /** Returns the type, and the checked size and wait of its batches. */
+  addBatch(
+    type: string | TaskDefinition,
+    options: BatchOptions,
+    batch: BatchHandler,
+  ): { readonly type: string; readonly size: number; readonly wait: number } {
+    const definition = this.#checked(type)
+    if (isIsolated(batch))
+      throw new HoldfastError(
+        'NOT_IN_ISOLATION',
+        `handleMany of '${definition.type}' cannot be isolated: give it a function, or use handle`,
+        { field: 'handler' },
+      )
+    mustBeFunction(batch, definition)
+    checkOptionNames(options, ['size', 'wait'], 'handleMany')
+    const size = checkInteger(options.size, 'size', 1, LARGEST_BATCH)
+    const wait = parseDuration(options.wait ?? 0, 'wait')
+    this.#register({ definition, plain: joinBatch, isIsolated: false, batch })
+    return { type: definition.type, size, wait }
+  }
+
+  #checked(type: string | TaskDefinition): TaskDefinition {
     const definition = asDefinition(type)
     checkName(definition.type, 'type')
     mustServe(this.#queues, definition)
-    const isolated = isIsolated(given)
-    const handler = isolated ? this.#isolated(definition, given) : given
-    if (typeof handler !== 'function')
-      throw new HoldfastError('INVALID_OPTION', `the handler of '${definition.type}' is not a function`, {
-        field: 'handler',
-      })
     if (this.#byType.has(definition.type))
       throw new HoldfastError('INVALID_OPTION', `'${definition.type}' has a handler already`, { field: 'type' })
-    const registered = { definition, plain: handler, isIsolated: isolated }
-    this.#byType.set(definition.type, { ...registered, handler: this.#around(registered) })
+    return definition
+  }
+
+  #register(one: Omit<Registered, 'handler'>): void {
+    const { type } = one.definition
+    this.#byType.set(type, { ...one, handler: this.#around(one) })
+    if (one.batch === null) this.#singleTypes = [...this.#singleTypes, type]
   }
 
   /** The parsed input is sent to the child, so it must be JSON. */
@@ -85,6 +126,11 @@ export class Handlers {
       return this.#children.run(isolation, crossing, ctx as Attempt)
     }
   }
+}
+
+const mustBeFunction = (handler: unknown, { type }: TaskDefinition): void => {
+  if (typeof handler === 'function') return
+  throw new HoldfastError('INVALID_OPTION', `the handler of '${type}' is not a function`, { field: 'handler' })
 }
 
 const parsedInput = (input: unknown): Payload => {

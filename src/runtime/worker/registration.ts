@@ -25,7 +25,7 @@ export interface WorkerInfo {
   readonly beatAt: Instant
   /** 'http' if the worker claims over HTTP; absent if it uses the store directly. */
   readonly via?: 'http'
-  /** Handlers that did not stop when their signal aborted: their number, and the first 100 of them. */
+  /** Handlers that did not stop when their signal aborted: their number, and the first 100 of their tasks. */
   readonly stuck: { readonly count: number; readonly tasks: readonly StuckTask[] }
   /** False if as many handlers are stuck as the worker has slots: it claims nothing until one settles. */
   readonly claiming: boolean
@@ -35,6 +35,8 @@ export interface WorkerInfo {
 export interface WorkerState {
   readonly types: readonly string[]
   readonly stuck: readonly StuckTask[]
+  /** The slots they had: a batch had one. */
+  readonly stuckSlots: number
   readonly claiming: boolean
 }
 
@@ -143,7 +145,7 @@ export class Registration {
 
   #text(): string {
     const { queues, concurrency } = this.#settings
-    const { types, stuck, claiming } = this.#state()
+    const { types, stuck, stuckSlots, claiming } = this.#state()
     return JSON.stringify({
       types,
       queues,
@@ -153,7 +155,7 @@ export class Registration {
       pid: process.pid,
       startedAt: new Date(this.#startedAt).toISOString(),
       beatAt: new Date(this.#session.time.now()).toISOString(),
-      stuck: { count: stuck.length, tasks: stuck.slice(0, MOST_STUCK) },
+      stuck: { count: stuckSlots, tasks: stuck.slice(0, MOST_STUCK) },
       claiming,
     })
   }

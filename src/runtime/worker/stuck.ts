@@ -27,8 +27,8 @@ export interface StuckHost {
   readonly finisher: Finisher
   readonly hooks: Hooks
   readonly running: ReadonlySet<Attempt>
-  /** The slot of this attempt is free for other tasks. */
-  freed(attempt: Attempt): void
+  /** The slot of these attempts is free for other tasks. */
+  freed(attempts: readonly Attempt[]): void
   /** As many handlers are stuck as there are slots. */
   allStuck(error: HoldfastError): void
 }
@@ -50,6 +50,8 @@ export class StuckHandlers {
   /** Attempts that should stop, in order, with the monotonic time from which each counts as stuck. */
   readonly #told = new Map<Attempt, number>()
   readonly #stuck = new Map<Attempt, StuckTask>()
+  /** Attempts of batches that go on for other tasks. Their ends have been written, or their leases have lapsed. */
+  readonly #givenUp = new Set<Attempt>()
   #cancel: Cancel | null = null
 
   constructor(session: Session, settings: WorkerSettings, host: StuckHost) {
@@ -59,13 +61,19 @@ export class StuckHandlers {
   }
 
   /** For the registration. */
-  get state(): { readonly stuck: readonly StuckTask[]; readonly claiming: boolean } {
-    return { stuck: [...this.#stuck.values()], claiming: !this.isFull }
+  get state(): { readonly stuck: readonly StuckTask[]; readonly stuckSlots: number; readonly claiming: boolean } {
+    return { stuck: [...this.#stuck.values()], stuckSlots: this.#slots, claiming: !this.isFull }
+  }
+
+  /** The slots that stuck handlers had: a batch had one. */
+  get #slots(): number {
+    return new Set([...this.#stuck.keys()].map((attempt) => attempt.batch ?? attempt)).size
   }
 
   /** As many handlers are stuck as there are slots: the worker claims nothing. */
   get isFull(): boolean {
-    return this.#stuck.size >= this.#settings.concurrency
+    const { concurrency } = this.#settings
+    return this.#stuck.size >= concurrency && this.#slots >= concurrency
   }
 
   /** Called when its signal has aborted or its child is being killed. A shutdown is not watched: `stop` has its own limits. */
@@ -81,6 +89,7 @@ export class StuckHandlers {
   /** Returns true if the attempt was stuck. */
   settled(attempt: Attempt): boolean {
     this.#told.delete(attempt)
+    this.#givenUp.delete(attempt)
     if (!this.#stuck.delete(attempt)) return false
     changes.publish({ task: attempt.record, change: -1 })
     return true
@@ -114,18 +123,40 @@ export class StuckHandlers {
   }
 
   #giveUp(attempt: Attempt): void {
-    const { id, type, queue, attempts } = attempt.record
-    const { stuckAfter, concurrency } = this.#settings
-    this.#stuck.set(attempt, { id, type, queue, attempt: attempts, since: this.#session.time.now() })
-    changes.publish({ task: attempt.record, change: 1 })
-    const since = `${formatDuration(stuckAfter)} after ${TOLD[attempt.abortedFor!]}`
-    this.#session.logger.warn(
-      `the handler of '${type}' is stuck: it has not settled ${since}; others get its slot (${this.#stuck.size} stuck, ${concurrency} slots)`,
-      { task: id, attempt: attempts },
-    )
+    const { batch } = attempt
+    if (batch === null) {
+      this.#isStuck([attempt])
+      return
+    }
+    this.#givenUp.add(attempt)
     this.#end(attempt)
-    this.#host.hooks.stuck(attempt)
-    this.#host.freed(attempt)
+    const running = batch.members.filter((member) => this.#host.running.has(member))
+    // While its batch goes on for other tasks, it keeps its slot.
+    if (running.every((member) => this.#givenUp.has(member))) this.#isStuck(running)
+  }
+
+  /** `attempts`: one, or all of a batch that have not settled. */
+  #isStuck(attempts: readonly Attempt[]): void {
+    const { stuckAfter, concurrency } = this.#settings
+    for (const attempt of attempts) {
+      const { id, type, queue, attempts: n } = attempt.record
+      this.#stuck.set(attempt, { id, type, queue, attempt: n, since: this.#session.time.now() })
+      changes.publish({ task: attempt.record, change: 1 })
+    }
+    const { batch, record, abortedFor } = attempts.at(-1)!
+    const what = batch === null ? `the handler of '${record.type}'` : `the batch handler of '${record.type}'`
+    const since = `${formatDuration(stuckAfter)} after ${TOLD[abortedFor!]}`
+    this.#session.logger.warn(
+      `${what} is stuck: it has not settled ${since}; others get its slot (${this.#slots} stuck, ${concurrency} slots)`,
+      batch === null
+        ? { task: record.id, attempt: record.attempts }
+        : { tasks: attempts.map((attempt) => attempt.record.id) },
+    )
+    for (const attempt of attempts) {
+      this.#end(attempt)
+      this.#host.hooks.stuck(attempt)
+    }
+    this.#host.freed(attempts)
     if (this.isFull) this.#full()
   }
 
@@ -140,7 +171,7 @@ export class StuckHandlers {
   }
 
   #full(): void {
-    const error = allStuck(this.#settings.id, this.state.stuck)
+    const error = allStuck(this.#settings.id, this.state.stuck, this.#slots)
     this.#session.logger.error(`${error.message}: it takes no new tasks`)
     this.#host.allStuck(error)
   }
@@ -149,11 +180,11 @@ export class StuckHandlers {
 const didNotStop = (id: string, after: number): HoldfastError =>
   new HoldfastError('HANDLER_STUCK', `did not stop within ${formatDuration(after)} of its cancel`, { id })
 
-const allStuck = (worker: string, tasks: readonly StuckTask[]): HoldfastError => {
+const allStuck = (worker: string, tasks: readonly StuckTask[], slots: number): HoldfastError => {
   const types = [...new Set(tasks.map(({ type }) => `'${type}'`))].join(', ')
   return new HoldfastError(
     'WORKER_STUCK',
-    `${tasks.length} handlers of worker ${worker} are stuck, as many as it has slots (${types})`,
+    `${slots} handlers of worker ${worker} are stuck, as many as it has slots (${types})`,
     { worker, tasks: tasks.map(({ id }) => id) },
   )
 }

@@ -5,30 +5,28 @@ import type { TaskRecord } from '../../core/task.ts'
 import type { Client } from '../client.ts'
 import type { Cancel } from '../clock.ts'
 import type { TaskDefinition } from '../definition.ts'
-import type { Handler } from '../handler.ts'
+import type { BatchHandler, BatchOptions, Handler } from '../handler.ts'
 import type { Session } from '../session.ts'
 import { pauseQueueOf } from '../tasks/pause-queue.ts'
 import type { Queues } from '../tasks/queues.ts'
 import type { Retention } from '../tasks/retention.ts'
 import { Sweeper } from '../tasks/sweeper.ts'
-import { Attempt, type AttemptHost, type Outcome } from './attempt.ts'
-import { Deadlines, timedOut } from './deadlines.ts'
-import { AHEAD, claimSize, MOST_AHEAD } from './fetch/claim-size.ts'
+import type { Attempt } from './attempt.ts'
+import { MOST_AHEAD } from './fetch/claim-size.ts'
 import { type Delivery, Fetcher } from './fetch/fetcher.ts'
-import { Prefetched } from './fetch/prefetched.ts'
-import { RecentRate } from './fetch/recent-rate.ts'
+import { Lanes } from './fetch/lanes.ts'
 import { Finisher } from './finisher.ts'
 import { Handlers } from './handlers.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { Hooks } from './hooks.ts'
 import { IdleWaiters } from './idle.ts'
 import type { IsolatedHandler } from './isolate/options.ts'
-import { IsolatedChildren, START_LIMIT } from './isolate/pool.ts'
+import { IsolatedChildren } from './isolate/pool.ts'
 import type { Middleware } from './middleware.ts'
 import { type SchedulerOfWorker, type WorkerOptions, type WorkerSettings, workerSettings } from './options.ts'
 import { Registration } from './registration.ts'
+import { Runs } from './runs.ts'
 import { onSignals } from './signals.ts'
-import { StuckHandlers } from './stuck.ts'
 
 /** With this many unwritten endings, no further task is started. */
 const MOST_UNWRITTEN = 4_000
@@ -45,17 +43,14 @@ export class Worker {
   readonly #fetcher: Fetcher
   readonly #heartbeat: Heartbeat
   readonly #finisher: Finisher
-  readonly #deadlines: Deadlines
-  readonly #stuck: StuckHandlers
   readonly #retention: Retention
   /** null if this worker does not fire schedules. */
   #scheduler: SchedulerOfWorker | null
   readonly #registration: Registration
   readonly #sweeper: Sweeper
-  readonly #host: AttemptHost
-  readonly #running = new Set<Attempt>()
-  readonly #starts: RecentRate
-  readonly #waiting: Prefetched
+  readonly #runs: Runs
+  /** Claimed tasks that wait for a slot. */
+  readonly #waiting: Lanes
   #pumping = false
   #state: 'new' | 'started' | 'stopping' | 'stopped' = 'new'
   #stopping: Promise<void> | null = null
@@ -84,11 +79,16 @@ export class Worker {
     this.#handlers = new Handlers(session.tracing, this.#children, settings.queues)
     this.#retention = retention
     this.#scheduler = settings.scheduler ? scheduler : null
-    this.#registration = new Registration(session, settings, () => ({ types: this.types, ...this.#stuck.state }))
+    this.#registration = new Registration(session, settings, () => ({ types: this.types, ...this.#runs.stuck.state }))
     this.#sweeper = new Sweeper(session, queues, settings.id)
-    this.#starts = new RecentRate(() => session.clock.mono())
-    this.#waiting = new Prefetched(session.clock, this.#starts, (attempts) => this.#release(attempts))
-    this.#deadlines = new Deadlines(session.clock, this.#running, (attempt) => this.#timeOut(attempt))
+    this.#waiting = new Lanes(session.clock, {
+      singleTypes: () => this.#handlers.singleTypes,
+      free: () => this.#free,
+      room: () => (this.#isTaking && this.#finisher.pending <= MOST_UNWRITTEN ? this.#heartbeat.room : 0),
+      release: (attempts) => this.#release(attempts),
+      ripe: () => this.#pumpSoon(),
+      isDraining: () => this.#isDraining,
+    })
     this.#heartbeat = new Heartbeat(session, settings.id, leaseTtl, concurrency + MOST_AHEAD + MOST_UNWRITTEN)
     this.#finisher = new Finisher(session, {
       heartbeat: this.#heartbeat,
@@ -100,36 +100,21 @@ export class Worker {
         this.#pumpSoon()
       },
     })
-    this.#stuck = new StuckHandlers(session, settings, {
+    this.#runs = new Runs(session, settings, {
+      client,
+      handlers: this.#handlers,
       heartbeat: this.#heartbeat,
       finisher: this.#finisher,
       hooks: this.#hooks,
-      running: this.#running,
-      freed: (attempt) => {
-        this.#running.delete(attempt)
-        this.#registration.changed()
-        this.#pumpSoon()
-      },
+      freed: () => this.#pumpSoon(),
+      stuckChanged: () => this.#registration.changed(),
       allStuck: (error) => this.#allStuck(error),
     })
-    this.#host = {
-      client,
-      workerId: this.id,
-      logger: session.logger,
-      maxPayload: session.maxPayload,
-      progress: (attempt, text) => this.#heartbeat.progress(attempt, text),
-      aborted: (attempt) => this.#stuck.watch(attempt),
-      begun: (attempt) => void this.#limit(attempt, session.clock.mono()),
-      outputChanged: (attempt, output) => this.#hooks.outputChanged(attempt, output),
-    }
     this.#fetcher = new Fetcher(session, queues, {
       workerId: this.id,
       queues: settings.queues,
       leaseTtl,
       pollInterval,
-      types: () => this.types,
-      room: (asked) => this.#room(asked),
-      free: (asked) => settings.concurrency - this.#running.size - this.#waiting.length - asked,
       unstarted: (queue) => this.#waiting.groupsOf(queue),
       claiming: (op) => this.#heartbeat.claiming(op),
       deliver: (tasks, claim) => this.#deliver(tasks, claim),
@@ -155,10 +140,29 @@ export class Worker {
   handle(type: string, handler: Handler | IsolatedHandler): this
   handle(type: string | TaskDefinition, handler: Handler | IsolatedHandler): this {
     this.#handlers.add(type, handler)
+    if (this.#handlers.singleTypes.length === 1) this.#fetcher.addLane(this.#waiting.single)
     return this
   }
 
-  /** Adds a middleware around every handler. The first one is the outermost. */
+  /**
+   * Registers a handler that gets up to `size` tasks of a type in one call. The call takes one slot. It returns one result for each task: a value,
+   * or an Error, which fails that task alone.
+   */
+  handleMany<Input, Parsed, Output>(
+    definition: TaskDefinition<Input, Parsed, Output>,
+    options: BatchOptions,
+    handler: BatchHandler<Parsed, Output, Input>,
+  ): this
+  handleMany(type: string, options: BatchOptions, handler: BatchHandler): this
+  handleMany(type: string | TaskDefinition, options: BatchOptions, handler: BatchHandler): this {
+    const batch = this.#handlers.addBatch(type, options, handler)
+    // The leases of its tasks must not lapse, nor be given back, while they wait.
+    const wait = Math.min(batch.wait, this.#settings.leaseTtl / 2)
+    this.#fetcher.addLane(this.#waiting.addBatch(batch.type, batch.size, wait))
+    return this
+  }
+
+  /** Adds a middleware around every run of a task, also in a batch. The first one is the outermost. */
   use(middleware: Middleware): this {
     this.#handlers.use(middleware)
     return this
@@ -212,7 +216,7 @@ export class Worker {
     const timeout =
       options.timeout === undefined ? this.#settings.stopTimeout : parseDuration(options.timeout, 'timeout')
     if (this.#stopping !== null) {
-      if (timeout === 0) this.#abortAll()
+      if (timeout === 0) this.#runs.abortAll()
       return this.#stopping
     }
     this.#stopping = this.#shutDown(timeout)
@@ -226,16 +230,15 @@ export class Worker {
       await this.#fetcher.stop()
       this.#waiting.releaseAll()
       await this.#untilSettled(timeout)
-      this.#abortAll()
+      this.#runs.abortAll()
       await this.#untilSettled(ABORT_GRACE)
       await this.#children.close()
       // Handlers that have not settled by now lose their leases by lapse. Endings in flight are awaited.
-      this.#running.clear()
+      this.#runs.abandon()
       // Not forever: after one lease length without contact the leases have lapsed anyway.
       await this.#idle.until(this.#settings.leaseTtl, () => this.#finisher.pending > 0 && !this.#isBroken)
       this.#unsubscribe()
-      this.#deadlines.close()
-      this.#stuck.close()
+      this.#runs.close()
       this.#waiting.close()
       this.#retention.stop()
       this.#sweeper.stop()
@@ -250,11 +253,7 @@ export class Worker {
   }
 
   #untilSettled(timeout: number): Promise<void> {
-    return this.#idle.until(timeout, () => this.#running.size > 0)
-  }
-
-  #abortAll(): void {
-    for (const attempt of this.#running) attempt.abort('shutdown')
+    return this.#idle.until(timeout, () => this.#runs.size > 0)
   }
 
   get #isBroken(): boolean {
@@ -272,19 +271,16 @@ export class Worker {
   // ── tasks in ─────────────────────────────────────────────────────────────────────────────────────────────────
 
   get #isTaking(): boolean {
-    return this.#state === 'started' && !this.#stuck.isFull
+    return this.#state === 'started' && !this.#runs.stuck.isFull
   }
 
-  #room(asked: number): number {
-    if (!this.#isTaking || this.#finisher.pending > MOST_UNWRITTEN) return 0
-    const free = this.#settings.concurrency - this.#running.size
-    const [held, started] = [this.#waiting.length, this.#starts.within(AHEAD)]
-    return claimSize({ free, held, asked, started, room: this.#heartbeat.room })
+  get #free(): number {
+    return this.#settings.concurrency - this.#runs.slots
   }
 
   #deliver(tasks: readonly TaskRecord[], { askedAt, isKept }: Delivery): void {
     if (tasks.length === 0) return
-    const attempts = tasks.map((task) => new Attempt(task, this.#host, askedAt))
+    const attempts = tasks.map((task) => this.#runs.attemptOf(task, askedAt))
     if (!this.#isTaking || !isKept) {
       this.#release(attempts)
       return
@@ -315,68 +311,11 @@ export class Worker {
   /** Starts as many tasks as there are free slots, then asks for more. */
   #pump(): void {
     this.#pumping = false
-    const free = this.#settings.concurrency - this.#running.size
-    if (this.#isTaking && free > 0 && this.#waiting.length > 0 && this.#finisher.pending <= MOST_UNWRITTEN) {
-      const turn = this.#waiting.take(free)
-      for (const attempt of turn) this.#running.add(attempt)
-      this.#starts.add(turn.length)
-      // One by one: a handler may block the event loop, and the tasks behind it must not count as started.
-      for (const attempt of turn) this.#run(attempt)
-    }
+    const free = this.#free
+    if (this.#isTaking && free > 0 && this.#waiting.length > 0 && this.#finisher.pending <= MOST_UNWRITTEN)
+      this.#runs.start(this.#waiting.take(free))
     this.#fetcher.nudge()
     this.#checkIdle()
-  }
-
-  #isLost(attempt: Attempt, now: number): boolean {
-    return attempt.abortedFor !== null || this.#heartbeat.isOverdue(attempt, now)
-  }
-
-  /** Returns false if the lease was given back meanwhile. */
-  #limit(attempt: Attempt, from: number): boolean {
-    const { timeout } = attempt.record
-    attempt.until = timeout === null ? null : from + timeout
-    if (!this.#heartbeat.started(attempt)) return false
-    this.#deadlines.watch(attempt.until)
-    return true
-  }
-
-  /** A run whose lease may be gone must not begin. The task is released; the store refuses that if the lease is no longer ours. */
-  #run(attempt: Attempt): void {
-    const { definition, handler, isIsolated } = this.#handlers.of(attempt.record.type)
-    const now = this.#session.clock.mono()
-    // An isolated run has not begun until its child is ready.
-    if (this.#isLost(attempt, now) || !this.#limit(attempt, isIsolated ? now + START_LIMIT : now)) {
-      this.#giveUp(attempt)
-      return
-    }
-    this.#hooks.taskStarts(attempt)
-    attempt.run(definition, handler, this.#settled)
-  }
-
-  readonly #settled = (attempt: Attempt, outcome: Outcome): void => {
-    this.#running.delete(attempt)
-    this.#heartbeat.settled(attempt)
-    if (this.#stuck.settled(attempt)) this.#registration.changed()
-    if (outcome.kind === 'fail') attempt.failure ??= outcome
-    if (!attempt.isWritten) this.#finisher.finish(attempt, outcome)
-    this.#pumpSoon()
-  }
-
-  /** Writes the timeout at once. The slot stays taken until the handler settles or counts as stuck. */
-  #timeOut(attempt: Attempt): void {
-    attempt.isTimedOut = true
-    attempt.failure = { error: timedOut(attempt.record) }
-    attempt.abort('timeout')
-    // The child of an isolated run must be dead before its end is written.
-    if (attempt.kill()) return
-    attempt.isWritten = true
-    this.#finisher.timeOut(attempt)
-  }
-
-  #giveUp(attempt: Attempt): void {
-    this.#running.delete(attempt)
-    this.#finisher.release(attempt)
-    this.#pumpSoon()
   }
 
   /** No slot is left. A worker that drains or has `exitWhenStuck` stops; any other waits until a handler settles. */
@@ -392,8 +331,7 @@ export class Worker {
 
   /** Resolves waiting callers when nothing runs, waits or is unwritten, and no queue has a task due. */
   #checkIdle(): void {
-    if (!this.#idle.isAwaited || this.#running.size > 0 || this.#waiting.length > 0 || this.#finisher.pending > 0)
-      return
+    if (!this.#idle.isAwaited || this.#runs.size > 0 || this.#waiting.length > 0 || this.#finisher.pending > 0) return
     if (this.#state === 'started' && !this.#fetcher.isResting) return
     this.#idle.tell()
   }

@@ -15,11 +15,6 @@ export interface FetcherHost {
   readonly queues: readonly string[]
   readonly leaseTtl: number
   readonly pollInterval: number
-  types(): readonly string[]
-  /** How many tasks may be claimed now, given that looks in flight may return `asked`. */
-  room(asked: number): number
-  /** Free slots, less what is held and what looks under way may bring. */
-  free(asked: number): number
   /** Groups of tasks of a queue that are held and not started. */
   unstarted(queue: string): readonly string[]
   /** A claim is about to be sent. The returned function is called when the reply arrives or is given up. It returns false if the leases were given back meanwhile. */
@@ -31,6 +26,17 @@ export interface FetcherHost {
   broken(error: HoldfastError): void
 }
 
+/** Types that are claimed together. */
+export interface FetchLane {
+  readonly types: () => readonly string[]
+  /** How many tasks the looks in flight may return. The fetcher counts it. */
+  asked: number
+  /** How many tasks may be claimed now. */
+  room(): number
+  /** How many of them could start at once. */
+  startable(): number
+}
+
 /** Facts about the claim that delivered some tasks. */
 export interface Delivery {
   /** Monotonic: when the claim was sent. Its leases began no earlier. */
@@ -39,8 +45,10 @@ export interface Delivery {
   readonly isKept: boolean
 }
 
+/** The state of a queue for one lane. */
 interface QueueState {
   readonly name: string
+  readonly lane: FetchLane
   /** Monotonic: the next look, unless a wake-up comes first. */
   restUntil: number
   /** Looks in flight: a second one starts beside the first only while there is much work. */
@@ -64,18 +72,18 @@ const LEFT_ALONE = 100
 /** Page size when reading which tasks this worker holds. */
 const HELD_PAGE = 1_000
 
+type Rooms = ReadonlyMap<FetchLane, number>
+
 export class Fetcher {
   readonly #session: Session
   readonly #pauses: Queues
   readonly #host: FetcherHost
-  readonly #states: QueueState[]
+  #states: readonly QueueState[] = []
   readonly #outage: Outage
   #turn = 0
   #stopped = false
   #loops: readonly Promise<void>[] = []
   readonly #rings = new Set<() => void>()
-  /** How many tasks the looks in flight may return. */
-  #asked = 0
   #unsubscribe: Cancel = () => {}
   #pausesReadAt = Number.NEGATIVE_INFINITY
   #readingPauses: Promise<void> | null = null
@@ -89,14 +97,19 @@ export class Fetcher {
     this.#pauses = pauses
     this.#host = host
     this.#outage = new Outage(session)
-    this.#states = host.queues.map((name) => ({
+  }
+
+  addLane(lane: FetchLane): void {
+    const states = this.#host.queues.map((name) => ({
       name,
+      lane,
       restUntil: 0,
       looks: 0,
       isFull: false,
       wakes: 0,
       dueAskedAt: Number.NEGATIVE_INFINITY,
     }))
+    this.#states = [...this.#states, ...states]
   }
 
   start(): void {
@@ -142,13 +155,14 @@ export class Fetcher {
       try {
         await this.#readPauses()
         await this.#releaseUnclear()
-        const limit = this.#host.room(this.#asked)
-        const state = limit > 0 ? this.#nextQueue() : null
+        const rooms = new Map(this.#states.map(({ lane }) => [lane, lane.room()]))
+        const state = this.#nextQueue(rooms)
         if (state === null) {
           if (this.isResting) this.#host.foundNothing()
-          await this.#lookAfterOthers(limit)
-          await this.#rest(limit > 0 ? this.#untilNextLook() : PAUSES_EVERY)
-        } else await this.#look(state, this.#most(state, limit))
+          const hasRoom = [...rooms.values()].some((room) => room > 0)
+          await this.#lookAfterOthers(hasRoom)
+          await this.#rest(hasRoom ? this.#untilNextLook(rooms) : PAUSES_EVERY)
+        } else await this.#look(state, this.#most(state, rooms))
       } catch (error) {
         if (FATAL.some((code) => isHoldfastError(error, code))) return this.#host.broken(error as HoldfastError)
         await this.#outage.wait(error)
@@ -160,10 +174,11 @@ export class Fetcher {
     const { clock, time } = this.#session
     const { workerId, leaseTtl, pollInterval } = this.#host
     const op = newOp()
-    const { wakes } = state
+    const { wakes, lane } = state
+    const isAhead = limit > lane.startable()
     let isAnswered = false
     state.looks++
-    this.#asked += limit
+    lane.asked += limit
     const answered = this.#host.claiming(op)
     try {
       const askedAt = clock.mono()
@@ -171,12 +186,11 @@ export class Fetcher {
       if (withDue) state.dueAskedAt = askedAt
       if (this.#coversAll) this.#sweptAt = askedAt
       const deliver = (leased: readonly TaskRecord[]): void => {
-        this.#asked -= limit
+        lane.asked -= limit
         isAnswered = true
         this.#host.deliver(leased, { askedAt, isKept: answered() })
       }
-      const want = { queue: state.name, types: this.#host.types(), limit, workerId, leaseTtl, op }
-      const isAhead = limit > this.#host.free(this.#asked - limit)
+      const want = { queue: state.name, types: lane.types(), limit, workerId, leaseTtl, op }
       const unstarted = this.#pauses.limits.hasTurns(state.name) ? this.#host.unstarted(state.name) : []
       const found = await this.#pauses.looks.look({ ...want, withDue, deliver, isAhead, unstarted })
       this.#outage.ended()
@@ -194,7 +208,7 @@ export class Fetcher {
     } catch (error) {
       state.restUntil = 0
       if (!isAnswered) {
-        this.#asked -= limit
+        lane.asked -= limit
         answered()
         if (isContactLost(error)) this.#unclear.push(op)
       }
@@ -205,14 +219,15 @@ export class Fetcher {
   }
 
   /** A queue with places or permits is claimed from for free slots only: what is held without being started would use them up. */
-  #most({ name }: Pick<QueueState, 'name'>, limit: number): number {
+  #most({ name, lane }: QueueState, rooms: Rooms): number {
     const { limits } = this.#pauses
-    if (!limits.isBound(name)) return limit
+    const room = rooms.get(lane)!
+    if (!limits.isBound(name)) return room
     const own = limits.of(name)
-    const free = this.#host.free(this.#asked)
+    const free = lane.startable()
     // Ahead of free slots a claim takes one task of each group at the most, so slots that are free are filled first.
     const isOnlyForSlots = (own !== null && bindsFetchingAhead(own)) || (free > 0 && limits.hasTurns(name))
-    return isOnlyForSlots ? Math.min(limit, free) : limit
+    return isOnlyForSlots ? Math.min(room, free) : room
   }
 
   /** A task of this queue has ended here: what a limit held back may be claimed. */
@@ -223,9 +238,9 @@ export class Fetcher {
   }
 
   /** Moves overdue tasks without claiming any: a full worker or a paused queue must not delay expired tasks and the tasks of dead workers. */
-  async #lookAfterOthers(limit: number): Promise<void> {
+  async #lookAfterOthers(hasRoom: boolean): Promise<void> {
     const now = this.#session.clock.mono()
-    const queues = this.#unlooked(limit)
+    const queues = this.#unlooked(hasRoom)
     if (this.#stopped || queues.length === 0 || now - this.#sweptAt < PAUSES_EVERY) return
     this.#sweptAt = now
     for (const queue of queues)
@@ -234,9 +249,9 @@ export class Fetcher {
   }
 
   /** Queues that no ordinary look covers. One is enough if a look reports the overdue tasks of all queues. */
-  #unlooked(limit: number): readonly string[] {
-    const names = this.#states.map(({ name }) => name)
-    const unlooked = limit > 0 ? names.filter((name) => this.#pauses.isPaused(name)) : names
+  #unlooked(hasRoom: boolean): readonly string[] {
+    const names = this.#host.queues
+    const unlooked = hasRoom ? names.filter((name) => this.#pauses.isPaused(name)) : names
     if (!this.#coversAll) return unlooked
     return unlooked.length < names.length ? [] : names.slice(0, 1)
   }
@@ -247,11 +262,11 @@ export class Fetcher {
   }
 
   /** Round-robin over the queues whose next look is due. */
-  #nextQueue(): QueueState | null {
+  #nextQueue(rooms: Rooms): QueueState | null {
     const now = this.#session.clock.mono()
     for (let i = 0; i < this.#states.length; i++) {
       const state = this.#states[(this.#turn + i) % this.#states.length]!
-      if (state.restUntil > now || (state.looks > 0 && !state.isFull) || !this.#isWorthALook(state)) continue
+      if (state.restUntil > now || (state.looks > 0 && !state.isFull) || !this.#isWorthALook(state, rooms)) continue
       this.#turn = (this.#turn + i + 1) % this.#states.length
       return state
     }
@@ -259,16 +274,16 @@ export class Fetcher {
   }
 
   /** Not paused, and with room for what it may give. */
-  #isWorthALook({ name }: Pick<QueueState, 'name'>): boolean {
-    return !this.#pauses.isPaused(name) && this.#most({ name }, 1) > 0
+  #isWorthALook(state: QueueState, rooms: Rooms): boolean {
+    return !this.#pauses.isPaused(state.name) && this.#most(state, rooms) > 0
   }
 
-  #untilNextLook(): number {
+  #untilNextLook(rooms: Rooms): number {
     const now = this.#session.clock.mono()
     const { pollInterval } = this.#host
     let soonest = Math.min(PAUSES_EVERY, pollInterval)
-    for (const { name, restUntil, looks } of this.#states) {
-      if (looks === 0 && this.#isWorthALook({ name })) soonest = Math.min(soonest, restUntil - now)
+    for (const state of this.#states) {
+      if (state.looks === 0 && this.#isWorthALook(state, rooms)) soonest = Math.min(soonest, state.restUntil - now)
     }
     return Math.max(0, soonest)
   }

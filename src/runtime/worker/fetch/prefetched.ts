@@ -9,13 +9,25 @@ export class Prefetched {
   readonly #clock: Clock
   readonly #starts: RecentRate
   readonly #release: (attempts: readonly Attempt[]) => void
+  readonly #isGathering: () => boolean
   #waiting: Attempt[] = []
   #cancel: Cancel | null = null
 
-  constructor(clock: Clock, starts: RecentRate, release: (attempts: readonly Attempt[]) => void) {
+  /** `isGathering` returns true while the tasks wait for others of their batch, and not for a slot. */
+  constructor(
+    clock: Clock,
+    starts: RecentRate,
+    release: (attempts: readonly Attempt[]) => void,
+    isGathering: () => boolean = () => false,
+  ) {
     this.#clock = clock
     this.#starts = starts
     this.#release = release
+    this.#isGathering = isGathering
+  }
+
+  get first(): Attempt | undefined {
+    return this.#waiting[0]
   }
 
   get length(): number {
@@ -46,7 +58,7 @@ export class Prefetched {
     if (this.#cancel !== null || this.#waiting.length === 0) return
     this.#cancel = this.#clock.after(A_SECOND, () => {
       this.#cancel = null
-      const surplus = this.#waiting.length - this.#starts.within(A_SECOND)
+      const surplus = this.#isGathering() ? 0 : this.#waiting.length - this.#starts.within(A_SECOND)
       if (surplus > 0) this.#release(this.#waiting.splice(-surplus))
       this.releaseSurplusLater()
     })

@@ -1,0 +1,152 @@
+/**
+ * One call of a batch handler. Each of its tasks is an attempt with its own lease, middleware, schema and outcome. The handlers of the attempts
+ * join here. The batch handler is called when each attempt has joined, or has ended without it.
+ */
+import { formatDuration } from '../../core/durations.ts'
+import { isInstance } from '../../core/error-facts.ts'
+import { HoldfastError } from '../../core/errors.ts'
+import { Task } from '../../core/task-view.ts'
+import type { Client } from '../client.ts'
+import {
+  AbortedError,
+  type AbortReason,
+  type BatchContext,
+  type BatchHandler,
+  type Handler,
+  type TaskContext,
+} from '../handler.ts'
+import { type Logger, withFacts } from '../logger.ts'
+import type { Attempt, AttemptHost } from './attempt.ts'
+
+interface Joined {
+  readonly task: Task
+  resolve(value: unknown): void
+  reject(error: unknown): void
+}
+
+/** The handler of each task of a batch. */
+export const joinBatch: Handler = (input, ctx) => {
+  // The worker calls handlers with its attempts.
+  const attempt = ctx as Attempt
+  return attempt.batch!.join(attempt, input)
+}
+
+export class BatchRun implements BatchContext {
+  readonly members: readonly Attempt[]
+  /** The shortest timeout of its tasks; null if none has one. */
+  readonly timeout: number | null
+  /** Members that have not settled: they hold the slot. */
+  running: number
+  readonly #handler: BatchHandler
+  readonly #host: AttemptHost
+  readonly #absent: Set<Attempt>
+  readonly #joined = new Map<Attempt, Joined>()
+  #isCalled = false
+  #controller: AbortController | null = null
+  #aborted: AbortReason | null = null
+
+  constructor(members: readonly Attempt[], handler: BatchHandler, host: AttemptHost, timeout: number | null) {
+    this.members = members
+    this.timeout = timeout
+    this.running = members.length
+    this.#handler = handler
+    this.#host = host
+    this.#absent = new Set(members)
+  }
+
+  // ── what the handler sees ────────────────────────────────────────────────────────────────────────────────────
+
+  get client(): Client {
+    return this.#host.client
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === null) {
+      this.#controller = new AbortController()
+      if (this.#aborted !== null) this.#controller.abort(new AbortedError(this.#aborted))
+    }
+    return this.#controller.signal
+  }
+
+  get workerId(): string {
+    return this.#host.workerId
+  }
+
+  get log(): Logger {
+    return withFacts(this.#host.logger, { type: this.#type, tasks: this.#joined.size })
+  }
+
+  of({ id }: { readonly id: string }): TaskContext {
+    const attempt = this.members.find(({ record }) => record.id === id)
+    if (attempt !== undefined) return attempt
+    throw new HoldfastError('INVALID_OPTION', `task ${id} is not in this batch`, { field: 'task', id })
+  }
+
+  // ── what its attempts report ─────────────────────────────────────────────────────────────────────────────────
+
+  /** Resolves with the result of this task. */
+  join(attempt: Attempt, input: unknown): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.#joined.set(attempt, { task: Task.withInput(attempt.record, input), resolve, reject })
+      this.#absent.delete(attempt)
+      this.#callWhenComplete()
+    })
+  }
+
+  /** An attempt may end without the handler: its input did not fit the schema, or a middleware did not call it. */
+  settled(attempt: Attempt): void {
+    if (this.#absent.delete(attempt)) this.#callWhenComplete()
+  }
+
+  /** A task that is cancelled or lost does not abort the others. */
+  told(reason: AbortReason): void {
+    if (this.#aborted !== null) return
+    const isForAll = reason === 'timeout' || reason === 'shutdown'
+    if (!isForAll && this.members.some(({ abortedFor, isSettled }) => abortedFor === null && !isSettled)) return
+    this.#aborted = reason
+    this.#controller?.abort(new AbortedError(reason))
+  }
+
+  get #type(): string {
+    return this.members[0]!.record.type
+  }
+
+  #callWhenComplete(): void {
+    if (this.#absent.size > 0 || this.#joined.size === 0 || this.#isCalled) return
+    this.#isCalled = true
+    // In the order of the claim; a schema or a middleware may have delayed some.
+    const joined = this.members.flatMap((member) => this.#joined.get(member) ?? [])
+    void this.#call(joined)
+  }
+
+  async #call(joined: readonly Joined[]): Promise<void> {
+    try {
+      const tasks = joined.map(({ task }) => task)
+      const results: unknown = await this.#host.outside(() => this.#handler(tasks, this))
+      if (!Array.isArray(results) || results.length !== tasks.length)
+        throw wrongLength(this.#type, results, tasks.length)
+      for (const [i, { resolve, reject }] of joined.entries()) {
+        const result: unknown = results[i]
+        if (isInstance(result, Error)) reject(result)
+        else resolve(result)
+      }
+    } catch (error) {
+      for (const { reject } of joined) reject(error)
+    }
+  }
+}
+
+const wrongLength = (type: string, results: unknown, tasks: number): HoldfastError => {
+  const got = Array.isArray(results) ? `${results.length} results` : 'no array of results'
+  return new HoldfastError(
+    'INVALID_TASK',
+    `the batch handler of '${type}' returned ${got} for ${tasks} tasks: it must return one for each, in their order`,
+    { type },
+  )
+}
+
+/** Another task of the batch had less time. */
+export const timedOutWithBatch = (timeout: number): Error =>
+  Object.assign(new Error(`timed out after ${formatDuration(timeout)}, the shortest timeout of its batch`), {
+    name: 'TimeoutError',
+  })

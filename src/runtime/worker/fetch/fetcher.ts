@@ -160,7 +160,7 @@ export class Fetcher {
         if (state === null) {
           if (this.isResting) this.#host.foundNothing()
           const hasRoom = [...rooms.values()].some((room) => room > 0)
-          await this.#lookAfterOthers(hasRoom)
+          await this.#lookAfterOthers(rooms)
           await this.#rest(hasRoom ? this.#untilNextLook(rooms) : PAUSES_EVERY)
         } else await this.#look(state, this.#most(state, rooms))
       } catch (error) {
@@ -238,9 +238,9 @@ export class Fetcher {
   }
 
   /** Moves overdue tasks without claiming any: a full worker or a paused queue must not delay expired tasks and the tasks of dead workers. */
-  async #lookAfterOthers(hasRoom: boolean): Promise<void> {
+  async #lookAfterOthers(rooms: Rooms): Promise<void> {
     const now = this.#session.clock.mono()
-    const queues = this.#unlooked(hasRoom)
+    const queues = this.#unlooked(rooms)
     if (this.#stopped || queues.length === 0 || now - this.#sweptAt < PAUSES_EVERY) return
     this.#sweptAt = now
     for (const queue of queues)
@@ -249,9 +249,10 @@ export class Fetcher {
   }
 
   /** Queues that no ordinary look covers. One is enough if a look reports the overdue tasks of all queues. */
-  #unlooked(hasRoom: boolean): readonly string[] {
+  #unlooked(rooms: Rooms): readonly string[] {
     const names = this.#host.queues
-    const unlooked = hasRoom ? names.filter((name) => this.#pauses.isPaused(name)) : names
+    const looked = new Set(this.#states.filter((state) => this.#isWorthALook(state, rooms)).map(({ name }) => name))
+    const unlooked = names.filter((name) => !looked.has(name))
     if (!this.#coversAll) return unlooked
     return unlooked.length < names.length ? [] : names.slice(0, 1)
   }

@@ -54,7 +54,7 @@ const opened = async (field: Field): Promise<Opened> => {
     }
   }
   const server = await startPostgres()
-  const store = await openPostgres(server.url)
+  const store = await openPostgres(server.url, { create: true })
   return {
     store,
     close: async () => {

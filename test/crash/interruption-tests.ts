@@ -1,4 +1,7 @@
-/** The short tier of the interruptions: every row of a store once, and a planted bug. The long one: node test/crash/interruption-campaign.ts. */
+/**
+ * The short tier of the interruptions: some rows of a store once, and a planted bug. Every row, and all of S3, whose clock and requests want a quiet
+ * machine for leases this short: node test/crash/interruption-campaign.ts.
+ */
 import { afterAll, beforeAll, expect, type TestContext, test } from 'vitest'
 import {
   type Interruption,
@@ -27,7 +30,7 @@ const plan = (url: string, row: Interruption): InterruptionPlan => ({
   http: false,
 })
 
-/** `names`: of all rows, which are known only once the server has started. `planted`: the one that shows the planted bug. */
+/** `names`: of rows, which are known only once the server has started. `planted`: the one that shows the planted bug. */
 export const interruptionTests = (store: StoreKind, names: readonly string[], planted = names[0]!): void => {
   let ground: Ground
   beforeAll(async () => {
@@ -51,8 +54,8 @@ export const interruptionTests = (store: StoreKind, names: readonly string[], pl
     return context.skip(`the machine is too busy for leases of ${LEASE} ms`)
   }
 
-  test('every row is run', () => {
-    expect(names).toEqual(ground.rows.map(({ name }) => name))
+  test('these rows exist', () => {
+    expect(ground.rows.map(({ name }) => name)).toEqual(expect.arrayContaining([...names]))
   })
 
   for (const name of names)

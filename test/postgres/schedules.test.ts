@@ -28,7 +28,9 @@ onPostgres('[M05] schedules on PostgreSQL', (url) => {
     await client.schedules.delete('tick')
     const { tasks } = await client.list({ limit: 1_000 })
     const slots = tasks.map(({ idempotencyKey }) => Date.parse(idempotencyKey!.slice(-24))).sort((a, b) => a - b)
-    expect(slots).toEqual(slots.map((_, k) => createdAt + (k + 1) * 100))
+    // On a busy machine slots are missed, and only the newest of them fires: never one twice, never one off the grid.
+    expect(new Set(slots).size).toBe(slots.length)
+    expect(slots.filter((slot) => slot <= createdAt || (slot - createdAt) % 100 !== 0)).toEqual([])
     for (const { idempotencyKey, createdAt: at } of tasks)
       expect(at).toBeGreaterThanOrEqual(Date.parse(idempotencyKey!.slice(-24)))
   })

@@ -1,10 +1,7 @@
 /** Measures what the limits of a queue cost a worker: drains under each limit, taking turns with a drain without limits. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { type Client, connect, type LimitOptions, limitsText, silentLogger } from '../src/index.ts'
-import { startPostgres } from '../test/servers/postgres.ts'
+import { type LimitOptions, limitsText } from '../src/index.ts'
+import { type FreshClient, freshClient } from './fresh-client.ts'
 import { medianOf, medianRatio } from './median.ts'
 import { fieldsOf, runCommand, wholeNumber } from './options.ts'
 import type { Field } from './systems.ts'
@@ -37,8 +34,19 @@ const SCENES: readonly Scene[] = [
 
 const BATCH = 5_000
 
-/** Tasks a second. */
-const drain = async (client: Client, queue: string, { limits, groups }: Scene, tasks: number): Promise<number> => {
+interface Drained {
+  /** Tasks a second. */
+  readonly rate: number
+  /** Tasks for a second of processor time of this process and of the server. On a busy machine it says more than the clock. */
+  readonly rateOfProcessor: number
+}
+
+const drain = async (
+  { client, processor }: FreshClient,
+  queue: string,
+  { limits, groups }: Scene,
+  tasks: number,
+): Promise<Drained> => {
   if (limits !== null) await client.queue(queue).limit(limits)
   for (let i = 0; i < tasks; i += BATCH)
     await client.submitMany(
@@ -49,43 +57,39 @@ const drain = async (client: Client, queue: string, { limits, groups }: Scene, t
         group: `group-${(i + j) % groups}`,
       })),
     )
+  const used = await processor()
   const begun = performance.now()
   await client
     .worker({ concurrency: 100, queues: [queue] })
     .handle('work', async () => null)
     .drain()
   const took = performance.now() - begun
+  const usedAfter = await processor()
   // Without a permit a drain ends: what was left is not counted.
   const { count } = await client.count({ queue, status: 'completed' })
-  return (count / took) * 1_000
-}
-
-const opened = async (field: Field): Promise<{ client: Client; close: () => Promise<void> }> => {
-  if (field === 'postgres') {
-    const server = await startPostgres()
-    const client = await connect(server.url, { create: true, logger: silentLogger })
-    return { client, close: () => client.close().then(() => server.remove()) }
-  }
-  const folder = mkdtempSync(join(tmpdir(), 'holdfast-limited-drain-'))
-  const client = await connect(`sqlite:${join(folder, 'drain.db')}`, { logger: silentLogger })
-  return { client, close: () => client.close().then(() => rmSync(folder, { recursive: true, force: true })) }
+  return { rate: (count / took) * 1_000, rateOfProcessor: (count / (usedAfter - used)) * 1_000 }
 }
 
 const measure = async (field: Field, rounds: number, tasks: number): Promise<void> => {
-  const { client, close } = await opened(field)
-  const rates = SCENES.map((): number[] => [])
+  const ground = await freshClient(field)
+  const drains = SCENES.map((): Drained[] => [])
   // The first round warms up.
   for (let round = 0; round <= rounds; round++)
     for (const [i, scene] of SCENES.entries()) {
-      const rate = await drain(client, `${round}.${i}`, scene, tasks)
-      if (round > 0) rates[i]!.push(rate)
+      const drained = await drain(ground, `${round}.${i}`, scene, tasks)
+      if (round > 0) drains[i]!.push(drained)
     }
   for (const [i, { limits, groups }] of SCENES.entries()) {
     const name = limits === null ? 'no limits' : `${limitsText(limits)}, ${groups} groups`
-    const ratio = medianRatio(rates[i]!, rates[0]!).toFixed(2)
-    console.log(`${field}  ${name}: ${Math.round(medianOf(rates[i]!))} tasks/s, ${ratio} of no limits`)
+    const ratio = (of: (drained: Drained) => number): string =>
+      medianRatio(drains[i]!.map(of), drains[0]!.map(of)).toFixed(2)
+    const rate = Math.round(medianOf(drains[i]!.map((drained) => drained.rate)))
+    const byProcessor = ratio((drained) => drained.rateOfProcessor)
+    console.log(
+      `${field}  ${name}: ${rate} tasks/s, ${ratio((drained) => drained.rate)} of no limits, ${byProcessor} by processor time`,
+    )
   }
-  await close()
+  await ground.close()
 }
 
 await runCommand(async () => {

@@ -1,19 +1,15 @@
 /** Measures what the limits of a queue cost its claims: in turns against plain claims, and with full groups in front. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import type { ClaimLimits, GroupRange } from '../src/core/group-turns.ts'
+import type { ClaimLimits, GroupRange } from '../src/core/flow/group-turns.ts'
 import { complete } from '../src/core/machine.ts'
 import { newSubmission } from '../src/core/submission.ts'
 import type { TaskRecord } from '../src/core/task.ts'
-import { openPostgres } from '../src/store/postgres/store.ts'
-import { openSqlite } from '../src/store/sqlite/store.ts'
 import type { Store } from '../src/store/store.ts'
-import { startPostgres } from '../test/servers/postgres.ts'
+import { openAt } from '../test/crash/address.ts'
+import { type Ground, groundOf } from './ground.ts'
 import { fieldsOf, runCommand, wholeNumber } from './options.ts'
+import { inTurns, ratiosText, type Took, timed } from './pairs.ts'
 import type { Field } from './systems.ts'
-import { turns } from './turns.ts'
 
 const HELP = `Measures what limits cost: claims of 100 tasks, each followed by the commit of the 100 before, by one process.
 
@@ -35,39 +31,6 @@ const WAITING_IN_FULL = 100
 /** How long a worker remembers that a group was full. */
 const REMEMBERED = 100
 const TYPE = 'work'
-
-interface Opened {
-  readonly store: Store
-  close(): Promise<void>
-}
-
-const opened = async (field: Field): Promise<Opened> => {
-  if (field === 'sqlite') {
-    const folder = mkdtempSync(join(tmpdir(), 'holdfast-limits-'))
-    const store = await openSqlite(join(folder, 'limits.db'))
-    return {
-      store,
-      close: async () => {
-        await store.close()
-        rmSync(folder, { recursive: true, force: true })
-      },
-    }
-  }
-  const server = await startPostgres()
-  const store = await openPostgres(server.url, { create: true })
-  return {
-    store,
-    close: async () => {
-      await store.close()
-      await server.remove()
-    },
-  }
-}
-
-interface Took {
-  readonly wall: number
-  readonly processor: number
-}
 
 interface Extent {
   readonly pairs: number
@@ -108,12 +71,8 @@ class Claims {
     this.#isLimited = isLimited
   }
 
-  async portion(claims: number): Promise<Took> {
-    const start = performance.now()
-    const before = process.cpuUsage()
+  async some(claims: number): Promise<void> {
     for (let i = 0; i < claims; i++) await this.#one()
-    const { user, system } = process.cpuUsage(before)
-    return { wall: performance.now() - start, processor: (user + system) / 1_000 }
   }
 
   async #one(): Promise<void> {
@@ -171,47 +130,42 @@ const named = (prefix: string, i: number): string => `${prefix}${String(i % GROU
 
 const measure = async (
   what: string,
+  ground: Ground,
   { pairs, claims }: Extent,
   [usual, measured]: readonly [Claims, Claims],
 ): Promise<void> => {
-  await usual.portion(5)
-  await measured.portion(5)
-  const took = new Map<Claims, Took[]>([
-    [usual, []],
-    [measured, []],
-  ])
-  for (let pair = 0; pair < pairs; pair++)
-    for (const contender of turns([usual, measured], pair)) took.get(contender)!.push(await contender.portion(claims))
-  const [ours, theirs] = [took.get(measured)!, took.get(usual)!]
-  const ratios = (of: keyof Took): string => {
-    const sorted = ours.map((one, pair) => theirs[pair]![of] / one[of]).sort((a, b) => a - b)
-    const at = (share: number): string => sorted[Math.round(share * (sorted.length - 1))]!.toFixed(2)
-    return `${at(1 / 2)} (${at(3 / 14)} to ${at(11 / 14)})`
-  }
+  for (const warmingUp of [usual, measured]) await warmingUp.some(5)
+  const portionOf = (some: Claims) => () => timed(ground, () => some.some(claims))
+  const took = await inTurns(pairs, portionOf(usual), portionOf(measured))
   const rate = (portions: readonly Took[]): string =>
     Math.round((pairs * claims * EACH * 1_000) / sum(portions.map(({ wall }) => wall))).toLocaleString('en')
   console.log(
-    `${what}: ${ratios('wall')}, by processor time of this process ${ratios('processor')}; ${rate(theirs)} and ${rate(ours)} tasks/s`,
+    `${what}: ${ratiosText(took.usual, took.measured)}; ${rate(took.usual)} and ${rate(took.measured)} tasks/s`,
   )
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0)
 
 const compare = async (field: Field, extent: Extent): Promise<void> => {
-  const { store, close } = await opened(field)
+  const ground = await groundOf(field)
+  const store = await openAt(ground.url.replace(/^sqlite:/, ''))
   const claims = (queue: string, isLimited = true): Claims => new Claims(store, queue, isLimited)
   try {
     const count = (extent.pairs * extent.claims + 10) * EACH
     for (const queue of ['plain', 'limited', 'free']) await fill(store, queue, count, (i) => named('g', i))
-    await measure(`${field}, limited to unlimited`, extent, [claims('plain', false), claims('limited')])
+    await measure(`${field}, limited to unlimited`, ground, extent, [claims('plain', false), claims('limited')])
 
     await fill(store, 'crowded', GROUPS * (WAITING_IN_FULL + PER_GROUP), (i) => named('a', i))
     const crowd = claims('crowded')
     for (let full = 0; full < GROUPS * PER_GROUP; ) full += (await crowd.claim(EACH)).leased.length
     await fill(store, 'crowded', count, (i) => named('g', i))
-    await measure(`${field}, ${GROUPS} full groups in front to none`, extent, [claims('free'), claims('crowded')])
+    await measure(`${field}, ${GROUPS} full groups in front to none`, ground, extent, [
+      claims('free'),
+      claims('crowded'),
+    ])
   } finally {
-    await close()
+    await store.close()
+    await ground.remove()
   }
 }
 

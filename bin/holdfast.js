@@ -11,8 +11,8 @@ const isNewEnough =
 const ownNode = fileURLToPath(new URL('../node_modules/node/bin/node', import.meta.url))
 
 if (isNewEnough) {
-  // What was compiled is kept for the next start: a tenth of what a short verb takes. Not there in a Node that is too old.
-  module.enableCompileCache()
+  // What was compiled is kept for the next start: a tenth of what a short verb takes. Not there in a Node that is too old, nor in Deno.
+  if (module.enableCompileCache) module.enableCompileCache()
   import('../dist/cli/main.js').catch((error) => {
     const isNotBuilt =
       error && error.code === 'ERR_MODULE_NOT_FOUND' && String(error.message).includes('dist/cli/main.js')

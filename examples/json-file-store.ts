@@ -29,6 +29,7 @@ import {
   UNLIMITED,
   WakeListeners,
   weightOf,
+  withoutHistory,
 } from 'holdfast/store'
 
 interface Content {
@@ -38,7 +39,6 @@ interface Content {
 }
 
 const EMPTY: Content = { tasks: {}, keys: {}, documents: {} }
-const withoutHistory = (task: TaskRecord): TaskRecord => ({ ...task, history: [] })
 
 export const openJsonFile = (path: string): Store => {
   const address = `json:${path}`

@@ -3,9 +3,11 @@
  * at every start. Code shared by the entries is in dist/chunks once, so that the command line and the library have the same
  * error class.
  */
-import { globSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs'
 import { relative } from 'node:path/posix'
-import { build, type Plugin } from 'rolldown'
+import { brotliCompressSync } from 'node:zlib'
+import { build, type OutputOptions, type Plugin } from 'rolldown'
+import { withShortLines } from './short-lines.ts'
 
 const root = new URL('..', import.meta.url).pathname
 const { exports } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as {
@@ -47,13 +49,19 @@ const placeFrom = (path: string): string => `(import.meta.url && import.meta.url
 
 const INLINED = 'store/sqlite/inlined-threads.ts'
 
-/** The threads of SQLite as text, for a program that is bundled into one file and has no other file to start. */
+/** The threads of SQLite as compressed text, for a program that is bundled into one file and has no other file to start. */
 const inlinedThreads: Plugin = {
   name: 'inlined-threads',
   async load(id) {
     if (relative(`${root}src`, id) !== INLINED) return null
     const [thread, examiner] = await Promise.all(['thread', 'examiner'].map(textOfThread))
-    return { code: `export const INLINED = ${JSON.stringify({ thread, examiner })}`, moduleType: 'js' }
+    // Together, because most of one is in the other.
+    const packed = brotliCompressSync(JSON.stringify({ thread, examiner })).toString('base64')
+    return {
+      code: `import { brotliDecompressSync } from 'node:zlib'
+        export const INLINED = JSON.parse(brotliDecompressSync(Buffer.from('${packed}', 'base64')))`,
+      moduleType: 'js',
+    }
   },
 }
 
@@ -74,13 +82,37 @@ const inLines = (code: string, what: string | RegExp, by: (found: string, part?:
   return replaced === code ? null : { code: replaced, map: null }
 }
 
+/** Functions and classes keep their names, which stack traces and logs show. */
+const SMALL: OutputOptions['minify'] = {
+  compress: { keepNames: { function: true, class: true } },
+  mangle: { keepNames: true },
+  codegen: { removeWhitespace: true },
+}
+
 export const bundle = async (dir: string): Promise<void> => {
-  await build({
+  const { output } = await build({
     input: Object.fromEntries([...published, ...started].map((name) => [name, `${root}src/${name}.ts`])),
     platform: 'node',
     external: (id) => !/^[./]/.test(id),
     plugins: [ownPlaces, inlinedThreads],
     logLevel: 'warn',
-    output: { dir, entryFileNames: '[name].js', chunkFileNames: 'chunks/[name]-[hash].js', sourcemap: true },
+    output: {
+      dir,
+      entryFileNames: '[name].js',
+      chunkFileNames: 'chunks/[name]-[hash].js',
+      minify: SMALL,
+      // The maps are not in the package, so no file refers to its map.
+      sourcemap: 'hidden',
+    },
   })
+  // One that only exports from others has no map, and no statement but that.
+  for (const { type, fileName } of output)
+    if (type === 'chunk' && existsSync(`${dir}/${fileName}.map`)) await breakLines(`${dir}/${fileName}`)
+}
+
+const breakLines = async (file: string): Promise<void> => {
+  const map = JSON.parse(readFileSync(`${file}.map`, 'utf8'))
+  const { code, mappings } = await withShortLines(file, readFileSync(file, 'utf8'), map.mappings)
+  writeFileSync(file, code)
+  writeFileSync(`${file}.map`, JSON.stringify({ ...map, mappings }))
 }

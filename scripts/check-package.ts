@@ -1,26 +1,41 @@
-/** Checks the package as users get it: packs it, runs publint and attw, installs it in an empty folder, and uses it from there. */
-import { execFileSync, spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+/**
+ * Checks the package as users get it (package/, see package.ts): its size and links, publint and attw; installs it in an empty folder, and uses
+ * it from there. With --release, what only the owner of the package can fill in must be there too.
+ */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { snippetsOf } from './snippets.ts'
+import { relativeLinks } from './links.ts'
+import { snippetsOf } from './markdown.ts'
 
 const run = (command: string, args: readonly string[], cwd: string): string =>
   execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })
 
-/** Runs the README's runnable snippets as printed, each in a separate folder next to the installed package. */
-const runSnippets = async (project: string): Promise<void> => {
-  const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  run('npm', ['install', '--silent', '--no-audit', '--no-fund', `zod@${devDependencies.zod}`], project)
-  const snippets = snippetsOf(readFileSync(join(root, 'README.md'), 'utf8'))
-  if (snippets.length === 0) throw new Error('README.md has no runnable snippet')
-  for (const [n, snippet] of snippets.entries()) {
+/** Runs the runnable snippets of the pages as printed: each ends by itself, and prints what the comments of its `console.log` lines say. */
+const runSnippets = (project: string): void => {
+  const pages = ['README.md', ...globSync('docs/**/*.md', { cwd: root }).sort()]
+  const snippets = pages.flatMap((page) =>
+    snippetsOf(readFileSync(join(root, page), 'utf8')).map((snippet) => ({ page, snippet })),
+  )
+  if (snippets[0]?.page !== 'README.md') throw new Error('README.md has no runnable snippet')
+  for (const [n, { page, snippet }] of snippets.entries()) {
     const place = join(project, `snippet-${n}`)
     mkdirSync(place)
     writeFileSync(join(place, 'package.json'), '{ "private": true, "type": "module" }')
     writeFileSync(join(place, 'main.ts'), snippet)
-    await runUntilTried(place)
+    const said = run(process.execPath, ['main.ts'], place)
+    const promised = [...snippet.matchAll(/^console\.log\(.*\/\/ (.*)$/gm)].map(([, text]) => `${text}\n`).join('')
+    if (promised === '' || said !== promised) throw new Error(`the snippet of ${page} said ${said}:\n${snippet}`)
   }
+}
+
+/** Node shows the line of an uncaught error: it must not bury the message. */
+const checkUncaughtError = (project: string): void => {
+  writeFileSync(join(project, 'wrong.js'), `import { connect } from 'holdfast'; await connect('')`)
+  const { stderr } = spawnSync(process.execPath, ['wrong.js'], { cwd: project, encoding: 'utf8' })
+  if (!stderr.includes('the address is empty') || stderr.length > 2_500)
+    throw new Error(`an uncaught error prints ${stderr.length} characters:\n${stderr.slice(0, 2_500)}`)
 }
 
 /** Type-checks every entry of the package in a strict application without any driver, including the types of libraries. */
@@ -35,39 +50,44 @@ const checkTypes = (project: string): void => {
   run('tsc', ['--noEmit', '--module', 'nodenext', '--target', 'es2024', ...strict, 'types.ts'], project)
 }
 
-const PATIENCE = 120_000
+/** The unpacked size. */
+const LARGEST = 1_500_000
 
-/** Waits until a task has run, with whatever result the network allows; then SIGTERM must end it cleanly. */
-const runUntilTried = async (place: string): Promise<void> => {
-  const child = spawn(process.execPath, ['main.ts'], { cwd: place, stdio: 'inherit' })
-  const ended = new Promise<number | null>((done) => child.once('exit', done))
-  const holdfast = join(place, '../node_modules/holdfast/bin/holdfast.js')
-  const until = Date.now() + PATIENCE
-  for (;;) {
-    if (child.exitCode !== null) throw new Error(`the snippet in ${place} ended by itself with ${child.exitCode}`)
-    if (Date.now() > until) {
-      child.kill('SIGKILL')
-      throw new Error(`the snippet in ${place} ran no task within ${PATIENCE} ms`)
-    }
-    const listed = spawnSync(process.execPath, [holdfast, 'list', '--json'], { cwd: place, encoding: 'utf8' })
-    const tasks = listed.status === 0 ? JSON.parse(listed.stdout).tasks : []
-    const isTried = tasks.some(
-      (task: { status: string; lastError: unknown }) => task.status === 'completed' || task.lastError !== null,
-    )
-    if (isTried) break
-    await new Promise((done) => setTimeout(done, 200))
-  }
-  child.kill('SIGTERM')
-  const code = await ended
-  if (code !== 0) throw new Error(`the snippet in ${place} ended with ${code} after SIGTERM`)
+const checkSize = (): void => {
+  const [{ unpackedSize }] = JSON.parse(run('npm', ['pack', '--dry-run', '--json'], published)) as [
+    { readonly unpackedSize: number },
+  ]
+  console.log(`      ${(unpackedSize / 1e6).toFixed(2)} MB unpacked`)
+  if (unpackedSize >= LARGEST) throw new Error(`the package is ${unpackedSize} bytes unpacked, the limit is ${LARGEST}`)
+}
+
+const checkLinks = (): void => {
+  for (const page of globSync('*.md', { cwd: published }))
+    for (const file of relativeLinks(readFileSync(join(published, page), 'utf8')))
+      if (!existsSync(join(published, file)))
+        throw new Error(`${page} in the package links to ${file}, which is not in it`)
+}
+
+/** They name a place that belongs to the owner of the package. */
+const checkOwner = (): void => {
+  const manifest = JSON.parse(readFileSync(join(published, 'package.json'), 'utf8'))
+  const missing = ['repository', 'bugs', 'homepage'].filter((name) => manifest[name] === undefined)
+  if (missing.length === 0) return
+  const what = `package.json has no ${missing.join(', ')}: the owner must fill them in before a release`
+  if (process.argv.includes('--release')) throw new Error(what)
+  console.log(`note  ${what}`)
 }
 
 const root = join(import.meta.dirname, '..')
+const published = join(root, 'package')
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-package-'))
 try {
-  run('npm', ['pack', '--silent', '--pack-destination', folder], root)
+  checkOwner()
+  checkSize()
+  checkLinks()
+  run('npm', ['pack', '--silent', '--pack-destination', folder], published)
   const tarball = join(folder, readdirSync(folder).find((name) => name.endsWith('.tgz'))!)
-  run('publint', ['--strict', '--pack', 'npm', root], root)
+  run('publint', ['--strict', '--pack', 'npm', published], root)
   run('attw', ['--profile', 'esm-only', '--quiet', tarball], root)
   writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }')
   run('npm', ['install', '--silent', '--no-audit', '--no-fund', tarball], folder)
@@ -91,7 +111,8 @@ try {
   if (!existsSync(join(folder, 'node_modules/holdfast/dist/dashboard/index.html')))
     throw new Error('no dashboard came along')
   checkTypes(folder)
-  await runSnippets(folder)
+  checkUncaughtError(folder)
+  runSnippets(folder)
   const version = run(process.execPath, ['node_modules/holdfast/bin/holdfast.js', '--version'], folder).trim()
   console.log(`ok    packed, checked, installed and used (holdfast ${version})`)
 } finally {

@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { EXIT_CODES, EXIT_MEANINGS } from '../src/cli/output/exit-codes.ts'
 import { makeProgram } from '../src/cli/program/program.ts'
+import { defaultOf, nameOf, settable, variableOf } from '../src/cli/program/settings.ts'
 
 const FILE = new URL('../docs/cli.md', import.meta.url)
 const PART = /(<!-- printed: ([^>]+) -->\n)[\s\S]*?(<!-- end -->)/g
@@ -14,6 +15,7 @@ export const withPrintedParts = (text: string): string =>
 const partOf = (name: string): string => {
   if (name === 'verbs') return verbs()
   if (name === 'exit codes') return exitCodes()
+  if (name === 'settings') return settings()
   throw new Error(`docs/cli.md asks for '${name}', which this script does not print`)
 }
 
@@ -37,6 +39,29 @@ const verbs = (): string =>
       return `### ${names}\n\n\`\`\`text\n${help.trim()}\n\`\`\``
     })
     .join('\n\n')
+
+/** Every option of every verb, with its variable and its key in the config file. */
+const settings = (): string => {
+  const program = makeProgram(() => {})
+  const rows = [program, ...leavesOf(program)].flatMap((command) =>
+    settable(command).map((option) => {
+      const { long, description } = option
+      const value = defaultOf(option)
+      const family = command.parent?.parent ? `${command.parent.name()} ` : ''
+      return `| ${command === program ? 'all' : family + command.name()} | \`${long}\` | \`${variableOf(command, option)}\` | \`${nameOf(command, option.attributeName())}\` | ${
+        value === null ? '' : `\`${String(value)}\``
+      } | ${description
+        .replace(/ *\(default: .*?\)/, '')
+        .replaceAll('|', '\\|')
+        .replaceAll('<', '&lt;')} |`
+    }),
+  )
+  return [
+    '| verb | flag | variable | key in the file | default | meaning |',
+    '|---|---|---|---|---|---|',
+    ...rows,
+  ].join('\n')
+}
 
 const exitCodes = (): string => {
   const rows = Object.entries(EXIT_MEANINGS).map(([exit, meaning]) => {

@@ -1,10 +1,15 @@
-/** Prints docs/lifecycle.md and docs/errors.md from the code, and parts of docs/cli.md and docs/http.md. `--check` fails if a file is stale. */
-import { readFileSync, writeFileSync } from 'node:fs'
+/**
+ * Prints docs/lifecycle.md and docs/errors.md from the code, docs/reference from the built types, the list of decisions, and parts of other pages. `--check` fails if a
+ * file is stale.
+ */
+import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { EXIT_CODES } from '../src/cli/output/exit-codes.ts'
 import { CODES } from '../src/core/errors.ts'
 import { MOVES } from '../src/core/machine.ts'
 import { STATUSES, TERMINAL_STATUSES } from '../src/core/task.ts'
 import { VIEW_ALIASES } from '../src/core/views.ts'
+import { titleOf } from './markdown.ts'
+import { apiPages } from './print-api-docs.ts'
 import { withPrintedParts } from './print-cli-docs.ts'
 import { withPrintedRoutes } from './print-http-docs.ts'
 
@@ -50,7 +55,7 @@ const lifecycle = (): string => `${NOTE}
 
 # The life of a task
 
-A task has one of seven stored statuses. Other states (ready, scheduled, retrying, dead) are views, computed from the record and the
+A task has one of seven stored statuses. Other states (ready, scheduled, retrying, parked, dead) are views, computed from the record and the
 time, so nothing has to be written when a task becomes due.
 
 ${table(
@@ -63,6 +68,7 @@ ${table(
 | \`ready\` | pending, and \`availableAt\` has passed |
 | \`scheduled\` | pending, and \`availableAt\` is in the future |
 | \`retrying\` | scheduled, with \`retryCount\` over 0 |
+| \`parked\` | pending until the end of a sleep or the signal that its handler waits for ([steps](steps.md)); not scheduled |
 | \`dead\` | failed |
 
 Also accepted as filters: ${Object.entries(VIEW_ALIASES)
@@ -71,7 +77,7 @@ Also accepted as filters: ${Object.entries(VIEW_ALIASES)
 
 ## Moves
 
-Every move adds 1 to \`revision\`, adds one entry to the history, and is written only if the revision is still the one on which it
+Every move adds 1 to \`revision\`, adds one entry to the history (\`step\` and \`signal\` to the journal instead), and is written only if the revision is still the one on which it
 was decided. A heartbeat is not a move: it writes the end of the lease and the progress, and does not change the revision.
 
 ${table(
@@ -109,19 +115,41 @@ ${table(
 )}
 `
 
+/** Decisions are found by their number, which begins their title. */
+const decisions = (): string => {
+  const folder = fileOf('decisions/0').pathname.replace(/[^/]*$/, '')
+  const pages = globSync('0*.md', { cwd: folder }).sort()
+  const lines = pages.map((page) => `- [${titleOf(readFileSync(folder + page, 'utf8'))}](${page})`)
+  return `${NOTE}
+
+# Decisions
+
+Where an obvious alternative was rejected: what was chosen, why, and what was measured.
+
+${lines.join('\n')}
+`
+}
+
 const fileOf = (name: string): URL => new URL(`../docs/${name}.md`, import.meta.url)
 
+const { pages, undocumented } = apiPages()
+for (const name of undocumented) console.error(`${name} is exported and has no sentence of documentation`)
+mkdirSync(fileOf('reference/').pathname.replace(/\.md$/, ''), { recursive: true })
+
 const isCheck = process.argv.includes('--check')
-let stale = 0
+let stale = undocumented.length
 for (const [name, text] of [
   ['lifecycle', lifecycle()],
   ['errors', errors()],
+  ['decisions/README', decisions()],
   ['cli', withPrintedParts(readFileSync(fileOf('cli'), 'utf8'))],
   ['http', withPrintedRoutes(readFileSync(fileOf('http'), 'utf8'))],
+  ['reference/configuration', withPrintedParts(readFileSync(fileOf('reference/configuration'), 'utf8'))],
+  ...pages,
 ] as const) {
   const file = fileOf(name)
   if (!isCheck) writeFileSync(file, text)
-  else if (readFileSync(file, 'utf8') !== text) {
+  else if (!existsSync(file) || readFileSync(file, 'utf8') !== text) {
     stale++
     console.error(`docs/${name}.md is stale: run \`npm run docs\``)
   }

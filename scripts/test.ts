@@ -1,21 +1,35 @@
 /** `npm test`: runs all checks and all test projects, then fails if any of them failed. */
 import { availableParallelism } from 'node:os'
-import { runAll, type Step } from './run-all.ts'
+import { lineOf, runAll, type Step } from './run-all.ts'
 
 /** Ordered so that the fastest and most failure-prone come first. */
 const PROJECTS = ['quick', 'doors', 'crash', 'timed', 'servers', 'browser'] as const
 
-const OPTIONS: Readonly<Record<string, readonly string[]>> = {
-  // Much of this is waiting for processes, so one file more than there are cores runs beside the others.
-  crash: [`--maxWorkers=${availableParallelism() + 1}`],
-  // Files share a server: the open transaction of one may be what another counts. A test that fails is run once more, and the report says so.
-  servers: ['--retry=1'],
+/**
+ * A test that fails is run once more, because other work on the machine or a shared server may be the cause; each is printed
+ * with its first error (repeated-tests.ts). `npm run test:quick` repeats nothing.
+ */
+const AGAIN = '--retry=1'
+
+/** Much of their time is waiting: for processes, for leases that must end, for servers that start again. */
+const MORE = `--maxWorkers=${availableParallelism() + 2}`
+
+const OPTIONS: Readonly<Record<(typeof PROJECTS)[number], readonly string[]>> = {
+  quick: [AGAIN],
+  doors: [AGAIN, MORE],
+  crash: [AGAIN, MORE],
+  timed: [AGAIN],
+  servers: [AGAIN, MORE],
+  // A browser is at work all the time.
+  browser: [AGAIN, `--maxWorkers=${availableParallelism()}`],
 }
 
 const steps: readonly Step[] = [
   { name: 'check', command: 'npm', args: ['run', '--silent', 'check'] },
-  ...PROJECTS.map((name) => ({ name, command: 'vitest', args: ['run', '--project', name, ...(OPTIONS[name] ?? [])] })),
+  ...PROJECTS.map((name) => ({ name, command: 'vitest', args: ['run', '--project', name, ...OPTIONS[name]] })),
+  { name: 'site', command: 'node', args: ['scripts/check-site.ts'] },
+  { name: 'runtimes', command: 'node', args: ['scripts/runtimes.ts'] },
 ]
-const failed = runAll(steps)
-console.log(failed.length === 0 ? 'all passed' : `FAILED: ${failed.join(', ')}`)
-process.exitCode = failed.length === 0 ? 0 : 1
+const ended = runAll(steps)
+for (const step of ended) console.log(lineOf(step))
+process.exitCode = ended.every(({ passed }) => passed) ? 0 : 1

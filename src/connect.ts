@@ -1,26 +1,27 @@
 /** From an address to a client. The only file that knows the stores by name. */
 import { hostname } from 'node:os'
 import { HoldfastError } from './core/errors.ts'
-import { unsupportedNode } from './core/node-version.ts'
-import { checkOptionNames } from './core/option-names.ts'
-import { MAX_PAYLOAD } from './core/payload.ts'
-import { refuseUnknownSettings, settingsIn } from './core/settings.ts'
+import { isTooOldToRun, unsupportedNode } from './core/host/node-version.ts'
 import { checkDefaults, checkInteger, type SubmitOptions } from './core/submission.ts'
+import { checkOptionNames } from './core/values/option-names.ts'
+import { MAX_PAYLOAD } from './core/values/payload.ts'
+import { refuseUnknownSettings, settingsIn } from './core/values/settings.ts'
+import type { RetentionOptions } from './runtime/cleanup/retention.ts'
 import { Client } from './runtime/client.ts'
 import { type Clock, type Random, systemClock, systemRandom } from './runtime/clock.ts'
 import { Contact, watched } from './runtime/contact.ts'
-import { Events } from './runtime/events.ts'
 import { HeldLeases } from './runtime/held-leases.ts'
-import { type Logger, stderrLogger } from './runtime/logger.ts'
 import { findTracing } from './runtime/observe/tracing.ts'
 import { StoreTime } from './runtime/store-time.ts'
-import type { RetentionOptions } from './runtime/tasks/retention.ts'
+import { Events } from './runtime/telemetry/events.ts'
+import { checkLogger, type Logger, stderrLogger } from './runtime/telemetry/logger.ts'
 import type { Store } from './store/store.ts'
 
 type PostgresOptions = import('./store/postgres/store.ts').PostgresOptions
 type NatsOptions = import('./store/nats/store.ts').NatsOptions
 type S3Options = import('./store/s3/store.ts').S3Options
 
+/** Options of `connect`. */
 export interface ConnectOptions {
   /** Make the store when there is none. Default: only for SQLite. */
   readonly create?: boolean
@@ -74,28 +75,36 @@ const DEFAULTS: ReadonlySet<string> = new Set<keyof ConnectDefaults>([
   'priority',
 ])
 
+/** The store of `connect()` without an address. */
 export const DEFAULT_ADDRESS = 'sqlite:./holdfast.db'
 
 /**
  * `sqlite:./file.db`, `postgres://…`, `s3://bucket/prefix`, `nats://host/bucket`, `memory:`, or a Store of your own. Without
- * arguments: HOLDFAST_URL, or a file in the current folder. An address that is undefined or empty is refused: it is
+ * arguments: HOLDFAST_URL, or a file in the current folder. An address that is undefined or empty is refused, also in HOLDFAST_URL: it is
  * a variable that was never set, and its tasks would go to a file that no worker reads.
  */
 export function connect(): Promise<Client>
 export function connect(address: string | Store, options?: ConnectOptions): Promise<Client>
 export async function connect(...given: [address?: string | Store, options?: ConnectOptions]): Promise<Client> {
-  const [address, options = {}] = given.length === 0 ? [process.env['HOLDFAST_URL'] || DEFAULT_ADDRESS] : given
+  const [named, options = {}] = given.length === 0 ? [addressOfEnvironment()] : given
+  // A file of secrets ends with a line break, which would become a part of the name of a SQLite file.
+  const address = typeof named === 'string' ? named.trim() : named
   if (address === undefined || address === null || address === '')
     throw new HoldfastError(
       'INVALID_OPTION',
       `the address is ${address === '' ? 'empty' : address}: is its environment variable set? connect() without arguments uses HOLDFAST_URL, or ${DEFAULT_ADDRESS}`,
       { field: 'url' },
     )
+  if (typeof address !== 'string' && typeof address.insert !== 'function')
+    throw new HoldfastError('INVALID_OPTION', 'the address must be a text, or a store', { field: 'url' })
   checkOptionNames(options, OPTIONS, 'connect')
   const unsupported = unsupportedNode(process.versions.node)
+  if (unsupported !== null && isTooOldToRun(process.versions.node))
+    throw new HoldfastError('STORE_UNAVAILABLE', unsupported)
   const defaults = options.defaults ?? {}
   checkDefaults(defaults, DEFAULTS, 'defaults')
   const { clock = systemClock, random = systemRandom, logger = stderrLogger } = options
+  checkLogger(logger)
   if (unsupported !== null) logger.warn(unsupported)
   const maxPayload = checkInteger(options.maxPayload ?? MAX_PAYLOAD, 'maxPayload', 1, 1_073_741_824)
   const opened = typeof address === 'string' ? await openStore(address, options, logger, clock) : address
@@ -123,9 +132,17 @@ export async function connect(...given: [address?: string | Store, options?: Con
   )
 }
 
+/** An empty variable is one that a deployment forgot to fill in. */
+const addressOfEnvironment = (): string => {
+  const address = process.env['HOLDFAST_URL'] ?? DEFAULT_ADDRESS
+  if (address !== '') return address
+  const how = `name a store in it, or unset it for ${DEFAULT_ADDRESS}`
+  throw new HoldfastError('INVALID_OPTION', `HOLDFAST_URL is set, but empty: ${how}`, { field: 'url' })
+}
+
 /** Of an address: everything but its secrets. */
 const shown = (address: string): string =>
-  address.replace(/(\/\/[^/@:?]*):[^/@?]*@/, '$1@').replace(/([?&](?:password|secret|token)[^=&]*=)[^&]*/gi, '$1…')
+  address.replace(/(\/\/[^/@:?]*):[^/?]*@/, '$1@').replace(/([?&](?:password|secret|token)[^=&]*=)[^&]*/gi, '$1…')
 
 const openStore = async (address: string, options: ConnectOptions, logger: Logger, clock: Clock): Promise<Store> => {
   const [, scheme, rest] = /^([a-z0-9+]+):(.*)$/is.exec(address) ?? []
@@ -178,7 +195,7 @@ const openStore = async (address: string, options: ConnectOptions, logger: Logge
     default:
       throw new HoldfastError(
         'INVALID_OPTION',
-        `'${address}' is not the address of a store: write sqlite:./holdfast.db, postgres://…, s3://bucket/prefix, nats://host/bucket or memory:`,
+        `'${shown(address)}' is not the address of a store: write sqlite:./holdfast.db, postgres://…, s3://bucket/prefix, nats://host/bucket or memory:`,
         { field: 'url' },
       )
   }

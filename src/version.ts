@@ -12,6 +12,7 @@ const read = (): string => {
 
 let known: string | undefined
 
+/** The version of the package. */
 export const version = (): string => {
   known ??= read()
   return known

@@ -1,6 +1,8 @@
 /** The benchmarks themselves: that they run, and that they say what they are for. How fast anything is, no test can promise. */
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
@@ -33,7 +35,7 @@ const measured = once(async (): Promise<Report> => {
   return (JSON.parse(stdout) as Report[])[0]!
 })
 
-describe('the benchmark of one type in one process', () => {
+describe.concurrent('the benchmark of one type in one process', () => {
   test('prints the ratio of batch inserts to a bare loop, and of many callers to one', async () => {
     const { ratios } = await measured()
     const names = ratios.map(({ name }) => name)
@@ -100,17 +102,17 @@ const STEADY = 'steady/50-per-second'
 
 const deployed = once(async (): Promise<DeploymentReport> => {
   needsDist()
-  const cells = [ONE, SEVERAL, STEADY, 'insert-batch'].flatMap((name) => ['--only', name])
+  const cells = [ONE, SEVERAL, 'mix', STEADY, 'insert-batch'].flatMap((name) => ['--only', name])
   const little = ['--store', 'sqlite', '--no-peers', '--tasks', '200', '--runs', '1', '--seconds', '1', '--json']
   const { stdout } = await deployment(...little, ...cells)
   return JSON.parse(stdout) as DeploymentReport
 })
 
-describe('the benchmark of a deployment', () => {
+describe.concurrent('the benchmark of a deployment', () => {
   test('measures waiting tasks of several types, queues and processes', async () => {
     const { cells, failures } = await deployed()
     expect(failures).toEqual([])
-    for (const name of [ONE, SEVERAL, 'insert-batch']) {
+    for (const name of [ONE, SEVERAL, 'mix', 'insert-batch']) {
       const figures = cells.find((cell) => cell.name === name)?.runs['holdfast-sqlite']
       expect(figures?.['tasks/s']?.[0], name).toBeGreaterThan(0)
       expect(figures?.['CPU per task']?.[0], name).toBeGreaterThan(0)
@@ -176,4 +178,22 @@ describe('the benchmark of a deployment', () => {
       stderr: expect.stringMatching(message),
     })
   })
+})
+
+test.concurrent('a soak whose handler keeps something of each task fails, and names what grows', async () => {
+  needsDist()
+  const out = mkdtempSync(join(tmpdir(), 'holdfast-soak-test-'))
+  try {
+    const options = ['--store', 'memory', '--minutes', '0.2', '--every', '1', '--leak', '1000000', '--out', out]
+    const failure = await run(process.execPath, [path('../bench/soak.ts'), ...options]).catch((error) => error)
+    expect(failure).toMatchObject({ code: 1 })
+    expect(failure.stdout).toMatch(/\| resident memory \(MB\) \| process \|.*GROWS/)
+    expect(failure.stdout).toMatch(/\| heap after collection \(MB\) \| process \|/)
+    const [facts, first] = readFileSync(join(out, 'soak-memory.jsonl'), 'utf8').trim().split('\n')
+    expect(JSON.parse(facts!)).toMatchObject({ store: 'memory', rate: 40 })
+    expect(JSON.parse(first!).work).toMatchObject({ refused: 0 })
+    expect(readFileSync(join(out, 'soak-memory.svg'), 'utf8')).toContain('resident memory, MB')
+  } finally {
+    rmSync(out, { recursive: true, force: true })
+  }
 })

@@ -22,11 +22,13 @@ const CORE = /^src\/core\//
 const CONTRACT =
   /^src\/store\/((index|store|matching|queue-counts|wake-listeners)|threads\/(lease-keeper|lease-board|packed-leases|claims-under-way|given-back))\.ts$/
 /** Both ends of a keeper's thread, for every store that renews over a connection. */
-const THREADED = /^src\/store\/threads\/(threaded-keeper|thread-file|report-channel)\.ts$/
+const THREADED = /^src\/store\/threads\/(threaded-keeper|thread-file|report-channel|end-of-thread)\.ts$/
 /** Finds and starts the file of a thread: also for isolated handlers. */
 const THREAD_FILE = /^src\/store\/threads\/thread-file\.ts$/
 /** Read by everything that says which version it is. */
 const VERSION = /^src\/version\.ts$/
+/** Refuses unknown options, which decides nothing about tasks: every function with options uses it. */
+const OPTION_NAMES = /^src\/core\/values\/option-names\.ts$/
 const MIGRATIONS = /^src\/store\/\w+\/migrations\//
 const KV = /^src\/store\/kv\//
 /** Stores with sub-rooms: every folder of theirs needs a rule. */
@@ -52,6 +54,7 @@ const subRoomsOf = (
   below: readonly RegExp[],
   why: string,
   rooms: Readonly<Record<string, SubRoom>>,
+  packages?: readonly string[],
 ): readonly Room[] => {
   const patternOf = (name: string): RegExp => {
     const files = rooms[name]!.files
@@ -62,18 +65,32 @@ const subRoomsOf = (
     name: `${folder}: ${name}`,
     has: within(patternOf(name)),
     may: [...below, patternOf(name), ...may.map(patternOf)],
+    ...(packages === undefined ? {} : { packages }),
     why: `${why}, and ${name} may import only ${[name, ...may].join(', ')}`,
   }))
 }
 
 const ROOMS: readonly Room[] = [
-  {
-    name: 'core',
-    has: within(CORE),
-    may: [CORE],
-    packages: ['ms', 'croner'],
-    why: 'core is pure: it must not know that stores, clocks and processes exist',
-  },
+  ...subRoomsOf(
+    'src/core',
+    [],
+    'core is pure: it must not know that stores, clocks and processes exist',
+    {
+      // The record and the errors: what every rule speaks of.
+      record: { files: /^(task|errors)\.ts$/, may: [] },
+      values: { may: ['record'] },
+      storage: { may: ['record'] },
+      host: { may: ['record'] },
+      // The machine and the rules that it needs.
+      rules: { files: /^[^/]+\.ts$/, may: ['record', 'values', 'storage', 'steps', 'transfer'] },
+      flow: { may: ['record', 'values', 'rules'] },
+      steps: { may: ['record', 'values', 'rules', 'transfer'] },
+      schedules: { may: ['record', 'values', 'rules'] },
+      transfer: { may: ['record', 'values', 'rules', 'flow', 'schedules'] },
+      observe: { may: ['record', 'values', 'rules', 'storage', 'schedules', 'steps', 'transfer'] },
+    },
+    ['ms', 'croner'],
+  ),
   {
     name: 'the contract',
     has: within(CONTRACT),
@@ -135,48 +152,91 @@ const ROOMS: readonly Room[] = [
   ...subRoomsOf('src/runtime', [CORE, CONTRACT, THREAD_FILE, VERSION], 'the runtime must not know which store it has', {
     // What every part of the runtime stands on.
     base: {
-      files:
-        /^(session|abortable|clock|contact|held-leases|store-time|events|logger|run-log|ids|definition|documents|patience|tracing)\.ts$/,
-      may: ['handler'],
+      files: /^(session|abortable|clock|contact|held-leases|store-time|ids|definition|documents|patience)\.ts$/,
+      may: ['handler', 'telemetry'],
     },
+    telemetry: { may: ['base', 'handler'] },
     // The public types of a run, which name the client.
-    handler: { files: /^handler\.ts$/, may: ['base', 'client'] },
-    tasks: { may: ['base'] },
-    submit: { may: ['base', 'tasks'] },
-    schedules: { may: ['base', 'tasks', 'submit'] },
-    worker: { may: ['base', 'handler', 'tasks', 'client'] },
-    'dead-letters': { may: ['base', 'tasks', 'submit'] },
-    observe: { may: ['base', 'handler', 'tasks', 'worker', 'schedules'] },
-    transfer: { may: ['base', 'tasks', 'submit', 'worker', 'schedules'] },
-    monitor: { files: /^monitor\.ts$/, may: ['base', 'tasks'] },
+    handler: { files: /^handler\.ts$/, may: ['base', 'telemetry', 'client'] },
+    queues: { may: ['base'] },
+    tasks: { may: ['base', 'telemetry', 'queues'] },
+    cleanup: { may: ['base', 'telemetry', 'queues'] },
+    submit: { may: ['base', 'telemetry', 'queues', 'tasks'] },
+    schedules: { may: ['base', 'telemetry', 'queues', 'tasks', 'submit'] },
+    worker: { may: ['base', 'telemetry', 'handler', 'queues', 'tasks', 'cleanup', 'client'] },
+    'dead-letters': { may: ['base', 'telemetry', 'queues', 'tasks', 'submit'] },
+    observe: { may: ['base', 'telemetry', 'handler', 'queues', 'tasks', 'worker', 'schedules'] },
+    transfer: { may: ['base', 'telemetry', 'queues', 'tasks', 'submit', 'worker', 'schedules'] },
+    monitor: { files: /^monitor\.ts$/, may: ['base', 'telemetry', 'queues', 'cleanup'] },
     client: {
       files: /^(client|task-calls)\.ts$/,
-      may: ['base', 'tasks', 'submit', 'schedules', 'worker', 'dead-letters', 'observe', 'transfer', 'monitor'],
+      may: [
+        'base',
+        'telemetry',
+        'queues',
+        'tasks',
+        'submit',
+        'schedules',
+        'worker',
+        'dead-letters',
+        'observe',
+        'transfer',
+        'cleanup',
+        'monitor',
+      ],
     },
   }),
   {
     name: 'testing',
     has: within(/^src\/testing\//),
-    may: [CORE, CONTRACT, RUNTIME, /^src\/testing\//],
+    // crashEverywhere opens a memory store of its own.
+    may: [CORE, CONTRACT, RUNTIME, /^src\/(testing\/|connect\.ts$|store\/memory\/store\.ts$)/],
     why: 'testing is public, for any store and any test runner',
   },
-  {
-    name: 'cli',
-    has: within(/^src\/cli\//),
-    may: [VERSION, /^src\/(cli\/|index\.ts$|(http|metrics)\/index\.ts$)/],
-    why: 'the command line uses the public API, so that it can do nothing that a user cannot',
-  },
-  {
-    name: 'http',
-    has: within(/^src\/http\//),
-    may: [VERSION, /^src\/(http\/|index\.ts$)/],
-    why: 'the HTTP handler uses the public API, so that it can do nothing that a user cannot',
-  },
+  ...subRoomsOf(
+    'src/cli',
+    [VERSION, /^src\/(index\.ts$|(http|metrics|testing)\/index\.ts$)/],
+    'the command line uses the public API, so that it can do nothing that a user cannot',
+    {
+      output: { may: [] },
+      bench: { may: [] },
+      demo: { may: ['output'] },
+      // The tables, which load commands by name.
+      verbs: { files: /^program\/([a-z]+-)?verbs?\.ts$/, may: ['commands'] },
+      program: { may: ['output'] },
+      commands: { may: ['output', 'program', 'bench', 'demo'] },
+      main: { files: /^main\.ts$/, may: ['program', 'output'] },
+    },
+  ),
+  ...subRoomsOf(
+    'src/http',
+    [VERSION, OPTION_NAMES, /^src\/index\.ts$/],
+    'the HTTP handler uses the public API, so that it can do nothing that a user cannot',
+    {
+      // The types of a route and of a call, which name what a call may use.
+      route: { files: /^route\.ts$/, may: ['auth', 'live', 'wire', 'services'] },
+      services: { files: /^(background-jobs|claims|confirmations|store-now)\.ts$/, may: ['wire', 'auth', 'route'] },
+      auth: { may: ['wire', 'route'] },
+      live: { may: ['wire', 'route'] },
+      routes: { may: ['wire', 'auth', 'live', 'services', 'route'] },
+      table: { files: /^routes\.ts$/, may: ['routes', 'route'] },
+      // openapi.ts prints the table.
+      wire: { may: ['route', 'table'] },
+      handler: { files: /^[^/]+\.ts$/, may: ['auth', 'live', 'wire', 'services', 'route', 'table'] },
+    },
+  ),
   {
     name: 'metrics',
     has: within(/^src\/metrics\//),
-    may: [/^src\/(metrics\/|index\.ts$)/],
-    why: 'metrics are counted from the public API, so that anybody can count as well',
+    may: [OPTION_NAMES, /^src\/(metrics\/|index\.ts$)/],
+    why: 'metrics are counted from the public API, so that any user can count the same',
+  },
+  {
+    name: 'remote',
+    has: within(/^src\/remote\//),
+    may: [CORE, /^src\/(remote\/|runtime\/(definition|handler)\.ts$)/],
+    packages: [],
+    why: 'the remote client runs in browsers and on edge hosts: it must not need Node, a store or the runtime',
   },
   {
     name: 'connect.ts',
@@ -226,7 +286,7 @@ const BANS: readonly Ban[] = [
       /\bhrtime\b/,
       /\bperformance\.now\b/,
     ],
-    why: 'only runtime/clock.ts reads clocks and dice, so that tests can hold time in their hands',
+    why: 'only runtime/clock.ts reads clocks and random numbers, so that tests control both',
   },
 ]
 
@@ -290,5 +350,5 @@ export const tooLong = (files: readonly SourceFile[]): string[] =>
     .filter(({ lines }) => lines > LONGEST_FILE)
     .map(
       ({ path, lines }) =>
-        `${path} has ${lines} lines; over ${LONGEST_FILE} nobody reads a file whole: split it by what it is about`,
+        `${path} has ${lines} lines; readers do not finish files over ${LONGEST_FILE}: split it by purpose`,
     )

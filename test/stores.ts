@@ -2,7 +2,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll } from 'vitest'
 import { openMemory } from '../src/store/memory/store.ts'
 import { openSqlite } from '../src/store/sqlite/store.ts'
 import type { Store } from '../src/store/store.ts'
@@ -21,18 +20,23 @@ export interface TestedStore {
   readonly open: OpenStore | string
 }
 
-const embedded = (): TestedStore[] => {
+/** In a folder that is gone with the store: a hook would be that of the first file alone, because files share modules. */
+const onDisk = async (): Promise<Store> => {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-stores-'))
-  afterAll(() => rmSync(folder, { recursive: true, force: true }))
-  // Each case has a thread of its own: without this each of them would strip the types of the same files again.
-  process.env['NODE_COMPILE_CACHE'] ??= join(folder, 'compiled')
-  let files = 0
-  return [
-    { name: 'memory', kind: 'embedded', open: async () => openMemory() },
-    { name: 'kv', kind: 'embedded', open: async () => openKvInMemory() },
-    { name: 'sqlite', kind: 'embedded', open: () => openSqlite(join(folder, `${++files}.db`)) },
-  ]
+  const store = await openSqlite(join(folder, 'tasks.db'))
+  const close = store.close.bind(store)
+  store.close = async () => {
+    await close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+  return store
 }
+
+const EMBEDDED: readonly TestedStore[] = [
+  { name: 'memory', kind: 'embedded', open: async () => openMemory() },
+  { name: 'kv', kind: 'embedded', open: async () => openKvInMemory() },
+  { name: 'sqlite', kind: 'embedded', open: onDisk },
+]
 
 const onServer = async (kind: ServerKind, openAt: (url: string) => OpenStore): Promise<TestedStore[] | null> =>
   (await serversOf(kind))?.map((server) => ({
@@ -48,5 +52,4 @@ const onServers = await Promise.all([
   onServer('nats', emptyBuckets),
 ])
 
-export const stores: readonly TestedStore[] =
-  onServers[0] === null ? embedded() : onServers.flatMap((some) => some ?? [])
+export const stores: readonly TestedStore[] = onServers[0] === null ? EMBEDDED : onServers.flatMap((some) => some ?? [])

@@ -5,7 +5,7 @@
  */
 import { join } from 'node:path'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { openFile } from '../../src/store/sqlite/connection.ts'
+import { openFile } from '../../src/store/sqlite/file/connection.ts'
 import { payload, type System, timed } from '../system.ts'
 import { loadHoldfast } from './holdfast.ts'
 

@@ -35,6 +35,8 @@ export const get = <T>(path: string, query?: Query, signal?: AbortSignal): Promi
 
 export const post = <T>(path: string, body: object = {}): Promise<T> => call<T>('POST', addressOf(path), body)
 
+export const patch = <T>(path: string, body: object): Promise<T> => call<T>('PATCH', addressOf(path), body)
+
 export const remove = (path: string): Promise<unknown> => call('DELETE', addressOf(path))
 
 const call = async <T>(method: string, address: string, body?: object, signal?: AbortSignal): Promise<T> => {

@@ -2,24 +2,34 @@
 import { signal } from '@preact/signals'
 import type { FunctionComponent } from 'preact'
 import { useEffect } from 'preact/hooks'
+import { followJobs, jobs } from './background-jobs.tsx'
 import { shownCount } from './counted.ts'
 import { connection, queues } from './live.ts'
 import { Dead } from './pages/dead.tsx'
+import { Jobs } from './pages/jobs.tsx'
 import { Login } from './pages/login.tsx'
 import { Overview } from './pages/overview.tsx'
+import { QueuePage } from './pages/queue.tsx'
 import { Queues } from './pages/queues.tsx'
+import { SchedulePage } from './pages/schedule.tsx'
 import { Schedules } from './pages/schedules.tsx'
+import { Sessions } from './pages/sessions.tsx'
 import { TaskPage } from './pages/task.tsx'
 import { Tasks } from './pages/tasks.tsx'
+import { TypePage } from './pages/type.tsx'
 import { Workers } from './pages/workers.tsx'
 import { AskDialog } from './parts/ask.tsx'
+import { alerts, HealthStrip } from './parts/health.tsx'
 import { ICONS, Mark } from './parts/icons.tsx'
+import { JobsTray } from './parts/jobs-tray.tsx'
 import { Empty } from './parts/states.tsx'
 import { askToSubmit } from './parts/submit.tsx'
 import { Toast } from './parts/toast.tsx'
-import { hrefOf, type Route, route } from './route.ts'
-import { info, isLocked, isReadOnly, refusal } from './session.ts'
+import { go, hrefOf, type Route, route } from './route.ts'
+import { info, isLocked, isReadOnly, logOut, refusal } from './session.ts'
 import { nextTheme, setTheme, theme } from './theme.ts'
+import { visible } from './visible.ts'
+import { isUtc, switchZone } from './zone.ts'
 
 interface Place {
   readonly page: string
@@ -42,6 +52,16 @@ const PLACES: readonly Place[] = [
   },
   { page: 'schedules', name: 'Schedules', icon: 'schedules', Page: Schedules },
   { page: 'workers', name: 'Workers', icon: 'workers', Page: Workers },
+  {
+    page: 'jobs',
+    name: 'Jobs',
+    icon: 'jobs',
+    Page: Jobs,
+    count: () => {
+      const count = jobs.value.filter(({ state }) => state === 'running').length
+      return { count, text: String(count) }
+    },
+  },
 ]
 
 const Nav = () => (
@@ -49,10 +69,16 @@ const Nav = () => (
     {PLACES.map(({ page, name, icon, count }) => {
       const counted = count?.()
       return (
-        <a key={page} href={hrefOf(page)} aria-current={route.value.page === page ? 'page' : undefined}>
+        <a
+          key={page}
+          href={hrefOf(page)}
+          aria-current={(route.value.page === 'types' ? 'queues' : route.value.page) === page ? 'page' : undefined}
+        >
           {ICONS[icon]}
           <span>{name}</span>
-          {counted !== undefined && counted.count > 0 && <b class="count">{counted.text}</b>}
+          {counted !== undefined && counted.count > 0 && (
+            <b class={page === 'dead' ? 'count' : 'count calm'}>{counted.text}</b>
+          )}
         </a>
       )
     })}
@@ -66,7 +92,15 @@ narrow.addEventListener('change', () => {
   isNarrow.value = narrow.matches
 })
 
-const CONNECTION = { live: 'Live', connecting: 'Connecting', lost: 'Connection lost' } as const
+const CONNECTION = { live: 'Live', polling: 'Polling', connecting: 'Connecting', lost: 'Connection lost' } as const
+
+const ConnectionLost = () =>
+  connection.value === 'lost' && (
+    <p class="lost" role="alert">
+      <b>The connection to the server is lost.</b> The page shows the last known state, and nothing can be changed until
+      it is back.
+    </p>
+  )
 
 const Footer = () => (
   <div class="foot">
@@ -75,6 +109,24 @@ const Footer = () => (
       {isReadOnly.value && <span class="tag">read-only</span>}
     </p>
     {info.value && <p class="store">{info.value.address}</p>}
+    {info.value?.session && (
+      <p class="caller">
+        {info.value.rights.includes('operate') ? (
+          <a href={hrefOf('sessions')} title="Browsers that are logged in">
+            {info.value.name ?? 'Sessions'}
+          </a>
+        ) : (
+          info.value.name
+        )}
+        <button type="button" class="quiet small" onClick={() => void logOut()}>
+          Log out
+        </button>
+      </p>
+    )}
+    <button type="button" class="quiet small" title="Switch between local time and UTC (u)" onClick={switchZone}>
+      <span class="unseen">Times: </span>
+      {isUtc.value ? 'UTC' : 'Local time'}
+    </button>
     <button
       type="button"
       class="quiet small"
@@ -96,24 +148,43 @@ const NotFound = () => (
 
 const pageOf = ({ page, rest }: Route): FunctionComponent => {
   if (page === 'tasks' && rest !== '') return TaskPage
+  if (page === 'queues' && rest !== '') return QueuePage
+  if (page === 'schedules' && rest !== '') return SchedulePage
+  if (page === 'types' && rest !== '') return TypePage
+  if (page === 'sessions' && rest === '') return Sessions
   return (rest === '' && PLACES.find((place) => place.page === page)?.Page) || NotFound
 }
 
 const titleOf = ({ page, rest }: Route): string =>
-  rest === '' ? (PLACES.find((place) => place.page === page)?.name ?? 'Holdfast') : `Task ${rest.slice(-8)}`
+  rest === ''
+    ? page === 'sessions'
+      ? 'Sessions'
+      : (PLACES.find((place) => place.page === page)?.name ?? 'Holdfast')
+    : page === 'tasks'
+      ? `Task ${rest.slice(-8)}`
+      : rest
 
-/** Closes the menu of narrow screens. */
-const closeMenu = (): void => {
-  for (const menu of document.querySelectorAll<HTMLDetailsElement>('.side details')) menu.open = false
+/** Closes what lies over the page: the menu of narrow screens, and the notices. */
+const closeMenus = (): void => {
+  for (const menu of document.querySelectorAll<HTMLDetailsElement>('.side details, details.health')) menu.open = false
 }
 
 export const App = () => {
   const { page, rest } = route.value
   useEffect(() => {
-    document.title = `${titleOf(route.value)} · Holdfast`
-    closeMenu()
+    closeMenus()
   }, [page, rest])
-  if (isLocked.value) return <Login />
+  useEffect(() => {
+    const count = alerts.value === 0 ? '' : `(${alerts.value}) `
+    document.title = visible(`${count}${titleOf(route.value)} · Holdfast`)
+  }, [page, rest, alerts.value])
+  useEffect(followJobs, [])
+  // Where a link to log in leads when its token is not that of the server, or no longer.
+  const isStaleLink = page === 'login'
+  useEffect(() => {
+    if (isStaleLink && info.value !== null) go(hrefOf(''))
+  }, [isStaleLink, info.value])
+  if (isLocked.value) return <Login isStaleLink={isStaleLink} />
   const Page = pageOf(route.value)
   const refused = refusal('submit')
   return (
@@ -152,8 +223,11 @@ export const App = () => {
         )}
       </aside>
       <main id="main">
+        <HealthStrip />
         <Page key={`${page}/${rest}`} />
       </main>
+      {page !== 'jobs' && <JobsTray />}
+      <ConnectionLost />
       <AskDialog />
       <Toast />
     </>

@@ -1,6 +1,8 @@
-/** Bulk replays and purges run as background jobs on the server. Polls their progress until they end, on every page. */
+/** Bulk actions run as background jobs on the server. Every page shows those that run; the page of jobs keeps what became of each. */
 import { signal } from '@preact/signals'
 import { get, part, post } from './api.ts'
+import { connection } from './live.ts'
+import { ask } from './parts/ask.tsx'
 import { toast } from './parts/toast.tsx'
 import { number } from './words.ts'
 
@@ -8,68 +10,112 @@ interface Report {
   readonly matched: number
   readonly replayed?: number
   readonly purged?: number
+  readonly changed?: number
   readonly stopped: 'canary' | 'aborted' | 'store' | null
-  readonly refused: readonly unknown[]
+  readonly refused: readonly { readonly id: string; readonly error: { readonly message: string } }[]
+  readonly refusedCount?: number
 }
 
-interface BackgroundJob {
+export interface BackgroundJob {
   readonly id: string
-  readonly name: 'replay' | 'purge'
+  readonly name: keyof typeof WORDS
   readonly state: 'running' | 'done' | 'failed'
+  readonly startedAt: string
+  readonly endedAt: string | null
+  readonly by: string | null
   readonly done: number
+  readonly total: number | null
+  readonly canary: number | null
   readonly report: Report | null
   readonly error: { readonly message: string } | null
 }
 
-const EVERY = 700
-const underWay = signal<readonly BackgroundJob[]>([])
-
-const DONE = { replay: 'Replayed', purge: 'Purged' } as const
-const DOING = { replay: 'Replaying', purge: 'Purging' } as const
-
-const STOPPED = {
-  canary: 'stopped: a canary did not complete',
-  aborted: 'stopped by an operator',
-  store: 'stopped: contact with the store was lost',
+const WORDS = {
+  replay: ['Replay', 'Replaying', 'Replayed'],
+  purge: ['Purge', 'Purging', 'Purged'],
+  retry: ['Retry', 'Retrying', 'Retried'],
+  cancel: ['Cancel', 'Cancelling', 'Cancelled'],
+  archive: ['Archive', 'Archiving', 'Archived'],
+  unarchive: ['Unarchive', 'Unarchiving', 'Unarchived'],
+  delete: ['Delete', 'Deleting', 'Deleted'],
 } as const
 
-const summary = ({ name, report, error }: BackgroundJob): string => {
-  if (report === null) return `${DOING[name]} failed: ${error?.message ?? 'unknown error'}`
-  const parts = [
-    `${DONE[name]} ${number(report.replayed ?? report.purged ?? 0)} of ${number(report.matched)}`,
-    report.stopped && STOPPED[report.stopped],
-    report.refused.length > 0 && `${number(report.refused.length)} refused`,
-  ]
-  return parts.filter(Boolean).join('; ')
-}
+const EVERY = 1_000
+/** Others may have begun one. */
+const IDLE_EVERY = 8_000
 
-/** Polls until the job has ended, then calls `then`. */
-const follow = async (begun: BackgroundJob, then: () => void): Promise<void> => {
-  let job = begun
-  while (job.state === 'running') {
-    underWay.value = [...underWay.value.filter(({ id }) => id !== begun.id), job]
-    await new Promise((wake) => setTimeout(wake, EVERY))
-    job = await get<BackgroundJob>(`/jobs/${part(begun.id)}`).catch(() => job)
+/** Newest first. */
+export const jobs = signal<readonly BackgroundJob[]>([])
+/** Those of this tab, and what to do when they have ended. */
+const mine = new Map<string, () => void>()
+let timer = 0
+
+const STOPPED = {
+  canary: 'stopped, because a canary did not complete',
+  aborted: 'stopped by an operator',
+  store: 'stopped, because contact with the store was lost',
+} as const
+
+/** Of a newer server, perhaps. */
+const wordsOf = ({ name }: BackgroundJob): readonly [string, string, string] =>
+  Object.hasOwn(WORDS, name) ? WORDS[name] : [name, name, name]
+
+export const nameOf = (job: BackgroundJob): string => wordsOf(job)[0]
+
+/** What a job does, or what became of it. */
+export const summary = (job: BackgroundJob): string => {
+  const { state, report, error, done, total, canary } = job
+  const [, doing, did] = wordsOf(job)
+  if (state === 'running') {
+    const progress = `${doing}: ${number(done)}${total === null ? '' : ` of ${number(total)}`}`
+    return canary !== null && done <= canary && done !== total ? `${progress}, waiting for the canary` : progress
   }
-  underWay.value = underWay.value.filter(({ id }) => id !== begun.id)
-  toast(summary(job))
-  then()
+  if (report === null) return `${doing} failed: ${error?.message ?? 'unknown error'}`
+  const refused = report.refusedCount ?? report.refused.length
+  return [
+    `${did} ${number(report.replayed ?? report.purged ?? report.changed ?? 0)} of ${number(report.matched)}`,
+    report.stopped && STOPPED[report.stopped],
+    refused > 0 && `${number(refused)} refused`,
+  ]
+    .filter(Boolean)
+    .join('; ')
 }
 
-export const begin = async (name: 'replay' | 'purge', body: object, then: () => void): Promise<void> => {
-  const job = await post<BackgroundJob>(`/dead-letters/${name}`, body)
-  void follow(job, then)
+const read = async (): Promise<void> => {
+  clearTimeout(timer)
+  if (!document.hidden && connection.value !== 'lost') {
+    const answer = await get<{ jobs: BackgroundJob[] }>('/jobs').catch(() => null)
+    if (answer !== null) jobs.value = answer.jobs
+  }
+  for (const job of jobs.value) {
+    const then = mine.get(job.id)
+    if (then === undefined || job.state === 'running') continue
+    mine.delete(job.id)
+    toast(summary(job))
+    then()
+  }
+  clearTimeout(timer)
+  timer = setTimeout(() => void read(), jobs.value.some(({ state }) => state === 'running') ? EVERY : IDLE_EVERY)
 }
 
-export const UnderWay = () => (
-  <>
-    {underWay.value.map(({ id, name, done }) => (
-      <p class="why" key={id} role="status">
-        {DOING[name]}: {number(done)} so far.{' '}
-        <button type="button" class="plain small" onClick={() => void post(`/jobs/${part(id)}/stop`)}>
-          Stop
-        </button>
-      </p>
-    ))}
-  </>
-)
+export const followJobs = (): void => void read()
+
+export const begin = async (path: string, body: object, then: () => void): Promise<void> => {
+  const job = await post<BackgroundJob>(path, body)
+  mine.set(job.id, then)
+  jobs.value = [job, ...jobs.value]
+  clearTimeout(timer)
+  timer = setTimeout(() => void read(), 300)
+}
+
+export const askToStop = (job: BackgroundJob): void =>
+  ask({
+    title: 'Stop this job?',
+    text: <p>What is done stays done. The rest is left as it is.</p>,
+    action: 'Stop the job',
+    danger: true,
+    run: async () => {
+      await post(`/jobs/${part(job.id)}/stop`)
+      await read()
+    },
+  })

@@ -1,10 +1,12 @@
 /** Keys: `g` and a letter goes to a page, `/` searches, `n` submits, `j` and `k` move between rows, `?` lists the keys. */
+import { lastFilters } from './filters.ts'
 import { ask } from './parts/ask.tsx'
 import { KeysHelp } from './parts/keys-help.tsx'
 import { askToSubmit } from './parts/submit.tsx'
-import { go, hrefOf } from './route.ts'
+import { go, hrefOf, route, syncRoute } from './route.ts'
 import { refusal } from './session.ts'
 import { nextTheme, setTheme } from './theme.ts'
+import { switchZone } from './zone.ts'
 
 const PAGES: Readonly<Record<string, string>> = {
   o: '',
@@ -13,6 +15,7 @@ const PAGES: Readonly<Record<string, string>> = {
   d: 'dead',
   s: 'schedules',
   w: 'workers',
+  j: 'jobs',
 }
 
 /** `g` waits this long for its letter. */
@@ -22,12 +25,20 @@ let wentAt = Number.NEGATIVE_INFINITY
 const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && target.closest('input, textarea, select, dialog') !== null
 
+/** Frames in which the page of the search may appear. */
+const PATIENT_FRAMES = 120
+
+const focusSearch = (frames: number): void => {
+  const field = document.querySelector<HTMLInputElement>('input[type=search]')
+  if (field !== null) field.focus()
+  else if (frames > 0) requestAnimationFrame(() => focusSearch(frames - 1))
+}
+
 const search = (): void => {
-  go(hrefOf('tasks'))
-  // The page is drawn before the next frame.
-  requestAnimationFrame(() =>
-    requestAnimationFrame(() => document.querySelector<HTMLInputElement>('input[type=search]')?.focus()),
-  )
+  syncRoute()
+  if (route.value.page !== 'tasks' || route.value.rest !== '') go(hrefOf('tasks', lastFilters.value))
+  // By then the fields of the page before are gone.
+  requestAnimationFrame(() => requestAnimationFrame(() => focusSearch(PATIENT_FRAMES)))
 }
 
 const walk = (by: 1 | -1): void => {
@@ -44,12 +55,15 @@ const KEYS: Readonly<Record<string, () => void>> = {
   j: () => walk(1),
   k: () => walk(-1),
   l: () => setTheme(nextTheme()),
+  u: switchZone,
   '?': () => ask({ title: 'Keys', Body: KeysHelp }),
 }
 
 export const listenToKeys = (): void => {
   addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
+    // Its text has no focus of its own: a click there gives the keys to the page.
+    if (document.querySelector('dialog[open]') !== null) return
     const page = event.timeStamp - wentAt < PATIENCE ? PAGES[event.key] : undefined
     wentAt = event.key === 'g' ? event.timeStamp : Number.NEGATIVE_INFINITY
     if (page === undefined && !Object.hasOwn(KEYS, event.key)) return

@@ -1,22 +1,18 @@
-/** One stream of server-sent events for the whole page. It is closed while the tab is hidden. */
+/** One stream of server-sent events for the whole page, closed while the tab is hidden. Where it is missing, the page polls. */
 import { signal } from '@preact/signals'
-import { addressOf } from './api.ts'
-import { storeTime } from './time.ts'
-import type { Change, Counts, Queue, Tick } from './types.ts'
+import { ApiError, addressOf, get } from './api.ts'
+import type { Change, Queue } from './types.ts'
 
-const KEPT = 300
 const SHOWN = 40
 const AGAIN = 4_000
+const POLL_EVERY = 3_000
+/** There is an event every second. After this long without one, a proxy is holding them back. */
+const SILENT = 10_000
 
-export type Connection = 'connecting' | 'live' | 'lost'
-
-export interface Depth extends Pick<Counts, 'ready' | 'running' | 'scheduled' | 'retrying'> {
-  readonly at: number
-}
+/** `polling`: the server answers, but its stream does not arrive. `lost`: it does not answer. */
+type Connection = 'connecting' | 'live' | 'polling' | 'lost'
 
 export const connection = signal<Connection>('connecting')
-export const ticks = signal<readonly Tick[]>([])
-export const depths = signal<readonly Depth[]>([])
 /** null before the first event. */
 export const queues = signal<readonly Queue[] | null>(null)
 export const recent = signal<readonly Change[]>([])
@@ -38,29 +34,48 @@ const tellAll = (changes: readonly Change[], skipped: number): void => {
   for (const listener of listeners) listener(ids, skipped)
 }
 
+let heardAt = 0
+
 const hear = <T>(name: string, then: (data: T) => void): void => {
-  source!.addEventListener(name, (event) => then(JSON.parse((event as MessageEvent<string>).data) as T))
+  source!.addEventListener(name, (event) => {
+    heardAt = performance.now()
+    if (connection.value !== 'live') {
+      connection.value = 'live'
+      // Changes were missed while the stream was closed: pages read again.
+      tellAll([], 1)
+    }
+    then(JSON.parse((event as MessageEvent<string>).data) as T)
+  })
+}
+
+const isMissing = (): boolean => connection.value !== 'live' || performance.now() - heardAt > SILENT
+
+const poll = async (): Promise<void> => {
+  if (document.hidden || !isMissing()) return
+  const read = await get<{ queues: Queue[] }>('/stats').catch((thrown: unknown) => {
+    // A server that refuses is there.
+    if (thrown instanceof ApiError && thrown.status > 0) return null
+    if (!document.hidden && isMissing()) connection.value = 'lost'
+    return undefined
+  })
+  if (read === undefined || !isMissing()) return
+  connection.value = 'polling'
+  if (read === null) return
+  setQueues(read.queues)
+  tellAll([], 1)
 }
 
 const open = (): void => {
   close()
   source = new EventSource(addressOf('/changes'))
-  source.onopen = () => {
-    // Events were missed while the stream was closed: pages read again.
-    if (connection.value !== 'live') tellAll([], 1)
-    connection.value = 'live'
-  }
   source.onerror = () => {
-    connection.value = 'lost'
+    if (connection.value === 'live') connection.value = 'connecting'
+    void poll()
     // A browser reconnects after a lost connection, but not after an error response.
     if (source?.readyState === EventSource.CLOSED) later = setTimeout(open, AGAIN)
   }
-  hear<{ ticks: Tick[] }>('past', ({ ticks: past }) => {
-    ticks.value = past
-  })
-  hear<Tick>('tick', (tick) => {
-    ticks.value = [...ticks.value, tick].slice(-KEPT)
-  })
+  // Only as a sign of life: charts are read from the server.
+  hear('tick', () => {})
   hear<{ queues: Queue[] }>('stats', ({ queues: counted }) => setQueues(counted))
   hear<{ changes: Change[]; skipped: number }>('changes', ({ changes, skipped }) => {
     recent.value = [...changes.toReversed(), ...recent.value].slice(0, SHOWN)
@@ -76,13 +91,20 @@ const close = (): void => {
 
 export const setQueues = (counted: readonly Queue[]): void => {
   queues.value = counted.toSorted((a, b) => (a.queue < b.queue ? -1 : 1))
-  const of = (name: keyof Counts): number => counted.reduce((so, queue) => so + queue[name], 0)
-  const depth = { at: storeTime(), ready: of('ready'), running: of('running'), scheduled: of('scheduled') }
-  depths.value = [...depths.value, { ...depth, retrying: of('retrying') }].slice(-KEPT)
 }
 
 export const startLive = (): void => {
   open()
+  setInterval(() => void poll(), POLL_EVERY)
+  // An open stream does not notice that the network is gone.
+  addEventListener('offline', () => {
+    close()
+    connection.value = 'connecting'
+    void poll()
+  })
+  addEventListener('online', () => {
+    if (!document.hidden) open()
+  })
   document.addEventListener('visibilitychange', () => {
     if (document.hidden) {
       close()

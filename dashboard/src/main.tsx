@@ -7,6 +7,7 @@ import './styles/shell.css'
 import './styles/parts.css'
 import './styles/overview.css'
 import './styles/tables.css'
+import './styles/filters.css'
 import './styles/dialog.css'
 import './styles/task.css'
 import './styles/narrow.css'
@@ -15,7 +16,9 @@ import { listenToKeys } from './keys.ts'
 import { startLive } from './live.ts'
 import { loadInfo } from './session.ts'
 import { applyTheme } from './theme.ts'
+import { makeHiddenVisible } from './visible.ts'
 
+makeHiddenVisible()
 applyTheme()
 listenToKeys()
 startLive()

@@ -30,6 +30,9 @@ interface Asked {
   key: string | null
   /** The earliest next read, by `performance.now()`. Infinite while a response is pending. */
   notBefore: number
+  /** Reads that began, and the latest of them whose response is shown. */
+  begun: number
+  shown: number
   /** Something may have changed since the last read began. */
   again: boolean
   restAfter: number
@@ -44,7 +47,17 @@ export const useResource = <T>(path: string | null, { query = {}, follow, every 
     error: null,
   })
   const restAfter = REST_AFTER[follow instanceof Set ? 'task' : 'list']
-  const asked = useRef<Asked>({ path, query, key, restAfter, notBefore: 0, again: false, timer: undefined }).current
+  const asked = useRef<Asked>({
+    path,
+    query,
+    key,
+    restAfter,
+    notBefore: 0,
+    begun: 0,
+    shown: 0,
+    again: false,
+    timer: undefined,
+  }).current
   Object.assign(asked, { path, query, key, restAfter })
 
   const read = useCallback(() => {
@@ -53,20 +66,26 @@ export const useResource = <T>(path: string | null, { query = {}, follow, every 
     clearTimeout(asked.timer)
     asked.timer = undefined
     const began = performance.now()
+    const nth = ++asked.begun
+    // A read after an own action may overtake one that began before it.
+    const isNews = (): boolean => asked.key === mine && nth > asked.shown
     Object.assign(asked, { again: false, notBefore: Number.POSITIVE_INFINITY })
     get<T>(now, given)
       .then(
         (data) => {
-          if (asked.key === mine) setState({ key: mine, data, error: null })
+          if (!isNews()) return
+          asked.shown = nth
+          setState({ key: mine, data, error: null })
         },
         (thrown: unknown) => {
-          if (asked.key !== mine || !(thrown instanceof ApiError)) return
+          if (!isNews() || !(thrown instanceof ApiError)) return
+          asked.shown = nth
           if (thrown.status === 401) isLocked.value = true
           setState((before) => ({ key: mine, data: before.key === mine ? before.data : null, error: thrown }))
         },
       )
       .finally(() => {
-        if (asked.key !== mine) return
+        if (asked.key !== mine || nth < asked.begun) return
         const ended = performance.now()
         asked.notBefore = ended + Math.max(REST, asked.restAfter * (ended - began))
         if (asked.again) readSoon()

@@ -25,10 +25,17 @@ const decoded = (text: string): string => {
 
 export const route = signal<Route>(parse(location.hash))
 
-addEventListener('hashchange', () => {
-  route.value = parse(location.hash)
+let known = location.hash
+
+/** The browser tells of a new location a little later: a key may be pressed before. */
+export const syncRoute = (): void => {
+  if (location.hash === known) return
+  known = location.hash
+  route.value = parse(known)
   scrollTo(0, 0)
-})
+}
+
+addEventListener('hashchange', syncRoute)
 
 /** Undefined and empty values are omitted from the URL. */
 export const hrefOf = (path: string, query: Readonly<Record<string, string | undefined>> = {}): string => {
@@ -40,4 +47,5 @@ export const taskHref = (id: string): string => `#/tasks/${encodeURIComponent(id
 
 export const go = (href: string): void => {
   location.hash = href
+  syncRoute()
 }

@@ -1,6 +1,7 @@
 /** The session with the server: its store and our rights. */
 import { computed, signal } from '@preact/signals'
-import { ApiError, get, post } from './api.ts'
+import { ApiError, get, post, remove } from './api.ts'
+import { connection } from './live.ts'
 import { setStoreTime } from './time.ts'
 import type { Info } from './types.ts'
 
@@ -27,9 +28,17 @@ export const logIn = async (token: string): Promise<void> => {
   await loadInfo()
 }
 
+/** The page of the login, and nothing that was read before. */
+export const logOut = async (): Promise<void> => {
+  await remove('/session')
+  location.hash = '#/'
+  location.reload()
+}
+
 /** Why an action is not allowed; null if it is. */
-export const refusal = (right: 'operate' | 'submit'): string | null => {
+export const refusal = (right: 'operate' | 'submit' | 'signal'): string | null => {
   if (info.value === null) return 'Not connected'
+  if (connection.value === 'lost') return 'The connection to the server is lost'
   if (info.value.readOnly) return 'The server is read-only'
   return info.value.rights.includes(right) ? null : 'Your token does not allow this'
 }

@@ -20,6 +20,9 @@ export const attemptsOf = ({ history, attempts }: Task): ReadonlyMap<number, num
   return new Map(claims.map(({ n }, i) => [n, attempts - (claims.length - 1 - i)]))
 }
 
+/** A history keeps the first move and the last 99. Steps are numbered like moves, and are not among them. */
+export const mayLackMoves = ({ history, steps }: Task): boolean => history.length >= 100 || (steps ?? []).length === 0
+
 export const spansOf = (task: Task): readonly Span[] => {
   const numbers = attemptsOf(task)
   // A cancel request does not end the run.
@@ -27,7 +30,13 @@ export const spansOf = (task: Task): readonly Span[] => {
   return entries.flatMap((entry, i): Span[] => {
     const next = entries[i + 1]
     // The middle of the history was dropped: the time after this entry is unknown.
-    if (next !== undefined && next.n > entry.n + 1 && !task.history.some(({ n }) => n === entry.n + 1)) return []
+    if (
+      next !== undefined &&
+      mayLackMoves(task) &&
+      next.n > entry.n + 1 &&
+      !task.history.some(({ n }) => n === entry.n + 1)
+    )
+      return []
     const from = Date.parse(entry.at)
     const to = next === undefined ? null : Date.parse(next.at)
     if (entry.to === 'running') {
@@ -44,6 +53,8 @@ export const spansOf = (task: Task): readonly Span[] => {
       ]
     }
     if (entry.to !== 'pending') return []
+    // It has no certain end.
+    if (next === undefined && task.parked) return [{ kind: 'delayed', from, to: null, after: entry }]
     const due = Date.parse(entry.availableAt ?? (next === undefined ? task.availableAt : entry.at))
     const delayedTo = to === null ? due : Math.min(due, to)
     const spans: Span[] = []

@@ -1,7 +1,7 @@
 /** The parts of the API that the dashboard shows. /openapi.json has all of it. */
 
 type Status = 'pending' | 'running' | 'completed' | 'failed' | 'cancelled' | 'expired' | 'archived'
-export type View = Status | 'scheduled' | 'ready' | 'retrying' | 'dead'
+export type View = Status | 'scheduled' | 'ready' | 'retrying' | 'parked' | 'dead'
 
 export interface Entry {
   readonly n: number
@@ -17,6 +17,7 @@ export interface Entry {
   readonly error?: string
   readonly reason?: string
   readonly changed?: readonly string[]
+  readonly step?: string
 }
 
 export interface Change extends Entry {
@@ -52,6 +53,7 @@ export interface Task {
   readonly progress: unknown
   readonly payloads: Payloads
   readonly priority: number
+  readonly group: string | null
   readonly availableAt: string
   readonly expiresAt: string | null
   readonly expiredAt: string | null
@@ -81,6 +83,27 @@ export interface Task {
   readonly scheduleId: string | null
   readonly tags: Readonly<Record<string, string>> | null
   readonly history: readonly Entry[]
+  /** What a parked task waits for. */
+  readonly parked: {
+    readonly step: string
+    readonly kind: 'sleep' | 'signal'
+    readonly until: string | null
+    readonly signal?: string
+    readonly signals?: readonly string[]
+  } | null
+  readonly steps: readonly Step[]
+  readonly signals: readonly { readonly id: string; readonly name: string; readonly at: string; readonly by?: string }[]
+}
+
+export interface Step {
+  readonly name: string
+  readonly kind: 'step' | 'sleep' | 'signal'
+  readonly status: 'done' | 'sleeping' | 'waiting' | 'timed-out' | 'refused'
+  readonly at: string
+  readonly until?: string | null
+  readonly signal?: string
+  readonly value?: unknown
+  readonly error?: string
 }
 
 type Payloads = 'shown' | 'redacted' | 'withheld'
@@ -99,6 +122,7 @@ export interface Counts {
   readonly ready: number
   readonly scheduled: number
   readonly retrying: number
+  readonly parked: number
   readonly running: number
   readonly completed: number
   readonly failed: number
@@ -107,24 +131,62 @@ export interface Counts {
   readonly archived: number
 }
 
+export interface Pause {
+  readonly at: string
+  readonly by: string
+  readonly reason?: string
+  readonly until?: string
+}
+
+export interface Limits {
+  readonly concurrency?: number
+  readonly perGroup?: number
+  readonly fair?: boolean
+  readonly rate?: string
+  readonly ratePerGroup?: string
+  readonly burst?: number
+}
+
 export interface Queue extends Counts {
   readonly queue: string
   readonly paused: boolean
+  readonly pause: Pause | null
+  /** By group. */
+  readonly groupPauses: Readonly<Record<string, Pause>>
+  readonly limits: Limits | null
   /** The counts that are lower bounds. */
   readonly capped: readonly (keyof Counts)[]
 }
 
-interface Spread {
+interface Percentiles {
   readonly p50: number
   readonly p95: number
-  readonly max: number
 }
 
-export interface Tick {
+/** What happened in a stretch of time. */
+export interface ChartTotals {
+  readonly submitted: number
+  readonly started: number
+  readonly completed: number
+  readonly retried: number
+  readonly died: number
+  readonly ended: number
+  readonly wait: Percentiles | null
+  readonly run: Percentiles | null
+}
+
+export interface ChartPoint extends ChartTotals {
   readonly at: string
-  readonly moves: Readonly<Record<string, number>>
-  readonly wait: Spread | null
-  readonly duration: Spread | null
+  readonly depth: { readonly ready: number; readonly running: number; readonly later: number } | null
+}
+
+export interface Charts {
+  readonly step: number
+  readonly from: string
+  readonly until: string
+  readonly points: readonly ChartPoint[]
+  readonly queues: Readonly<Record<string, ChartTotals>>
+  readonly types: Readonly<Record<string, ChartTotals>>
 }
 
 export interface WorkerInfo {
@@ -139,6 +201,17 @@ export interface WorkerInfo {
   readonly beatAt: string
   readonly stuck: { readonly count: number }
   readonly claiming: boolean
+  /** Runs that ended. */
+  readonly recent: { readonly seconds: number; readonly completed: number; readonly failed: number }
+  /** http if it claims through a server. */
+  readonly via?: string
+}
+
+/** With its task, or the reason why there is none. */
+export interface PastSlot {
+  readonly slot: string
+  readonly taskId?: string
+  readonly reason?: 'overlap' | 'missed'
 }
 
 export interface Schedule {
@@ -152,10 +225,15 @@ export interface Schedule {
   readonly mode: 'fixed-rate' | 'fixed-delay' | null
   readonly overlap: string
   readonly catchUp: string
+  readonly encoding: 'json' | 'base64'
+  readonly options: { readonly queue?: string }
+  readonly updatedAt: string
   readonly paused: boolean
   readonly nextAt: string | null
   readonly lastTaskId: string | null
   readonly lastSkipped: { readonly slot: string; readonly reason: string } | null
+  /** The oldest first. */
+  readonly past: readonly PastSlot[]
 }
 
 export interface DeadGroup {
@@ -167,6 +245,27 @@ export interface DeadGroup {
   readonly lastSeenAt: string
   readonly types: readonly string[]
   readonly sample: Task
+}
+
+export interface QueueDetail {
+  readonly queue: Queue
+  readonly oldestReady: string | null
+  readonly holders: readonly {
+    readonly group: string | null
+    readonly running: number
+    readonly workers: readonly string[]
+  }[]
+  readonly isMore: boolean
+}
+
+export interface Health {
+  readonly findings: readonly {
+    readonly check: string
+    readonly verdict: 'warning' | 'problem'
+    readonly found: string
+    readonly fix: string | null
+  }[]
+  readonly oldest: { readonly queue: string; readonly since: string } | null
 }
 
 export interface Why {
@@ -181,4 +280,16 @@ export interface Info {
   readonly now: string
   readonly readOnly: boolean
   readonly rights: readonly string[]
+  /** Who the caller is, in histories. */
+  readonly name: string | null
+  /** The caller is a browser that has logged in, and can log out. */
+  readonly session: boolean
+}
+
+export interface LoggedIn {
+  readonly id: string
+  readonly name: string | null
+  readonly startedAt: string
+  readonly seenAt: string
+  readonly isOwn: boolean
 }

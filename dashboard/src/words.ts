@@ -1,5 +1,6 @@
 /** Formats numbers, times and moves. */
 import type { Entry, View } from './types.ts'
+import { inZone, zoned } from './zone.ts'
 
 const counting = new Intl.NumberFormat('en')
 
@@ -35,6 +36,25 @@ const pair = (ms: number, large: number, one: string, small: number, two: string
   return `${Math.floor(ms / large)} ${one}${rest === 0 ? '' : ` ${rest} ${two}`}`
 }
 
+const UNITS: readonly (readonly [length: number, name: string])[] = [
+  [DAY, 'd'],
+  [HOUR, 'h'],
+  [MINUTE, 'm'],
+  [SECOND, 's'],
+  [1, 'ms'],
+]
+
+/** Exact, and as the API takes it: '1h30m'. */
+export const exactDuration = (ms: number): string => {
+  let left = ms
+  const parts = UNITS.map(([length, name]) => {
+    const count = Math.floor(left / length)
+    left -= count * length
+    return count === 0 ? '' : `${count}${name}`
+  })
+  return parts.join('') || '0s'
+}
+
 /** 'in 5 m', '12 s ago', 'now'. */
 export const relative = (at: number, now: number): string => {
   const away = Math.abs(at - now)
@@ -43,8 +63,11 @@ export const relative = (at: number, now: number): string => {
   return at > now ? `in ${length}` : `${length} ago`
 }
 
-const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })
-const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
+const TO_SECOND = { hour: '2-digit', minute: '2-digit', second: '2-digit' } as const
+const TO_MINUTE = { hour: '2-digit', minute: '2-digit' } as const
+const DATE = { day: 'numeric', month: 'short' } as const
+const clock = zoned(TO_SECOND)
+const day = zoned(DATE)
 
 export const timeOfDay = (at: number): string => clock.format(at)
 
@@ -52,18 +75,39 @@ export const dayOf = (at: number): string => day.format(at)
 
 /** Only the time if it is today. */
 export const moment = (at: number, now: number): string =>
-  new Date(at).toDateString() === new Date(now).toDateString() ? timeOfDay(at) : `${dayOf(at)}, ${timeOfDay(at)}`
+  dayOf(at) === dayOf(now) ? timeOfDay(at) : `${dayOf(at)}, ${timeOfDay(at)}`
 
-const toTheMinute = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
+const toTheMinute = zoned(TO_MINUTE)
 
-/** A list of slots: the day is shown where it changes, seconds only if they are not zero. */
-export const slotTimes = (slots: readonly string[], now: number): readonly string[] =>
-  slots.map((slot, i) => {
+/** For an axis: days only where the range has several. `range` is in seconds. */
+export const axisTime = (at: number, range: number): string => {
+  const isMidnight = toTheMinute.format(at) === '00:00'
+  if (range > 2 * (DAY / SECOND)) return dayOf(at)
+  return isMidnight ? dayOf(at) : toTheMinute.format(at)
+}
+
+/** The slot under the crosshair. */
+export const atCrosshair = (at: number, step: number): string =>
+  step < MINUTE ? timeOfDay(at) : `${dayOf(at)}, ${toTheMinute.format(at)} to ${toTheMinute.format(at + step)}`
+
+/** Per second, with as many digits as help. */
+export const rate = (value: number): string => {
+  if (value >= 10 || value === 0) return short(Math.round(value))
+  return value.toFixed(value >= 1 ? 1 : 2).replace(/\.?0+$/, '')
+}
+
+/** A list of slots: the day is shown where it changes, seconds only if they are not zero. null: in the zone that is chosen for the page. */
+export const slotTimes = (slots: readonly string[], now: number, zone: string | null): readonly string[] => {
+  const dates = zone === null ? day : inZone(DATE, zone)
+  const toMinute = zone === null ? toTheMinute : inZone(TO_MINUTE, zone)
+  const toSecond = zone === null ? clock : inZone(TO_SECOND, zone)
+  return slots.map((slot, i) => {
     const at = Date.parse(slot)
-    const before = dayOf(i === 0 ? now : Date.parse(slots[i - 1]!))
-    const time = (at % MINUTE === 0 ? toTheMinute : clock).format(at)
-    return dayOf(at) === before ? time : `${dayOf(at)} ${time}`
+    const before = dates.format(i === 0 ? now : Date.parse(slots[i - 1]!))
+    const time = (at % MINUTE === 0 ? toMinute : toSecond).format(at)
+    return dates.format(at) === before ? time : `${dates.format(at)} ${time}`
   })
+}
 
 /** A failed task is shown as dead, like the view and the page. */
 export const VIEW_WORDS: Readonly<Record<View, string>> = {
@@ -71,6 +115,7 @@ export const VIEW_WORDS: Readonly<Record<View, string>> = {
   ready: 'ready',
   scheduled: 'scheduled',
   retrying: 'retrying',
+  parked: 'parked',
   running: 'running',
   completed: 'completed',
   failed: 'dead',
@@ -91,6 +136,8 @@ const HAPPENED: Readonly<Record<string, (entry: Entry) => string>> = {
     to === 'pending' ? 'Timed out, will retry' : to === 'failed' ? 'Timed out, failed' : STOPPED,
   reschedule: ({ to }) => (to === 'pending' ? 'Rescheduled' : to === 'failed' ? 'Too many reschedules' : STOPPED),
   release: ({ to }) => (to === 'pending' ? 'Released' : STOPPED),
+  park: ({ to }) => (to === 'pending' ? 'Parked' : STOPPED),
+  signal: () => 'Got a signal',
   expire: () => 'Expired',
   amend: ({ changed = [] }) => `Changed: ${changed.join(', ')}`,
   cancel: () => 'Cancelled',

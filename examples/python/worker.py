@@ -11,6 +11,10 @@ class Permanent(Exception):
     """Raise it when trying again would not help."""
 
 
+class Parked(Exception):
+    """The task sleeps or waits for a signal: the handler starts from the top when it is time."""
+
+
 def call(path, **body):
     headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
     request = urllib.request.Request(f"{SERVER}/api/v1{path}", json.dumps(body).encode(), headers)
@@ -36,13 +40,42 @@ def heartbeat(task, token, every, ended, cancelled):
             return cancelled.set()  # the lease is lost: another worker may have the task
 
 
+class Run:
+    """What a handler gets beside its input: `cancelled`, and durable steps. Each call may be repeated; its answer says what to do."""
+
+    def __init__(self, task, token, cancelled):
+        self.cancelled = cancelled
+        self.ask = lambda path, **body: call(f"/tasks/{task['id']}/{path}", token=token, **body)
+
+    def step(self, name, work):
+        begun = self.ask("step", name=name)
+        if begun["state"] == "run":  # `key` is the same in every run: the idempotency key of the effect
+            begun = self.ask("step", name=name, value=work(begun["key"]))
+        return begun["value"]
+
+    def sleep(self, name, duration):
+        if self.ask("sleep", name=name, duration=duration)["state"] != "over":
+            raise Parked(name)
+
+    def wait_for(self, name, **options):
+        outcome = self.ask("wait-for", name=name, **options)
+        if outcome["state"] in ("parked", "cancelled"):
+            raise Parked(name)
+        if outcome["state"] != "taken":
+            raise TimeoutError(f"no signal came for {name}")
+        return outcome.get("value")
+
+
 def run(lease, handlers):
     task, token, ended, cancelled = lease["task"], lease["token"], threading.Event(), threading.Event()
     beat = threading.Thread(target=heartbeat, args=(task, token, lease["heartbeatEvery"], ended, cancelled), daemon=True)
     beat.start()
     try:
-        output = handlers[task["type"]](task["input"], cancelled)
+        output = handlers[task["type"]](task["input"], Run(task, token, cancelled))
         finish = ("complete", {"output": output})
+    except Parked as parked:
+        ended.set()
+        return print(task["type"], "parked in", parked, flush=True)
     except Exception as error:
         what = {"name": type(error).__name__, "message": str(error)}
         finish = ("fail", {"error": what, "permanent": isinstance(error, Permanent)})
@@ -59,15 +92,23 @@ def work(handlers):
             run(lease, handlers)
 
 
-def refuse(payload, cancelled):
+def refuse(payload, run):
     raise Permanent(f"cannot pay {payload['amount']}")
+
+
+def order(payload, run):
+    receipt = run.step("charge", lambda key: {"key": key, "amount": payload["amount"]})
+    run.sleep("cool-down", payload["pause"])
+    approval = run.wait_for("approved", timeout="1d")
+    return run.step("ship", lambda key: {"receipt": receipt["key"], "approved_by": approval["by"]})
 
 
 if __name__ == "__main__":
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, lambda *_: stopping.set())
     work({
-        "add": lambda payload, cancelled: payload["a"] + payload["b"],
-        "rest": lambda payload, cancelled: cancelled.wait(payload["seconds"]),  # ends at once when it is cancelled
+        "add": lambda payload, run: payload["a"] + payload["b"],
+        "rest": lambda payload, run: run.cancelled.wait(payload["seconds"]),  # ends at once when it is cancelled
         "pay": refuse,
+        "order": order,
     })

@@ -5,8 +5,12 @@ import { makeProgram } from './program/program.ts'
 const main = async (argv: readonly string[]): Promise<void> => {
   // The default until a verb sets it: a process that ends too early must not look like a success.
   process.exitCode = 1
-  // `holdfast list | head` is not an error.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    // `holdfast list | head` is not an error.
+    if (error.code === 'EPIPE') process.exit(0)
+    process.stderr.write(`error: standard output cannot be written: ${error.message}\n`, () => process.exit(1))
+  })
+  const program = makeProgram((code) => (process.exitCode = code))
   try {
     // A shell asks for completions: see program/completion.ts.
     if (argv[2] === 'complete' && argv[3] === '--') {
@@ -15,7 +19,7 @@ const main = async (argv: readonly string[]): Promise<void> => {
       process.exitCode = 0
       return
     }
-    await makeProgram((code) => (process.exitCode = code)).parseAsync(argv.length > 2 ? argv : [...argv, '--help'])
+    await program.parseAsync(argv.length > 2 ? argv : [...argv, '--help'])
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) {
       process.exitCode = 0
@@ -23,7 +27,7 @@ const main = async (argv: readonly string[]): Promise<void> => {
     }
     const { report } = await import('./output/errors.ts')
     const error = thrown instanceof CommanderError ? await usageError(thrown) : thrown
-    process.exitCode = report(error, argv.includes('--json'))
+    process.exitCode = report(error, argv.includes('--json') || program.opts()['json'] === true)
   }
 }
 
@@ -34,4 +38,13 @@ const usageError = async ({ code, message }: CommanderError): Promise<Error> => 
   return new HoldfastError('INVALID_OPTION', text)
 }
 
+/** With nothing left to wait for, Node ends the process without a word. */
+const tellUnsettled = (): void => {
+  process.stderr.write(
+    'error: the command ends unfinished: a promise that it awaits, as at the top of MODULE, never settles\n',
+  )
+}
+
+process.once('beforeExit', tellUnsettled)
 await main(process.argv)
+process.off('beforeExit', tellUnsettled)

@@ -1,14 +1,18 @@
 /** Changing a task that waits: what a caller may ask for, checked, and the move that writes it. */
-import { type Duration, parseDuration } from './durations.ts'
+
 import { HoldfastError } from './errors.ts'
 import { isExpiredAt } from './guards.ts'
 import { type Actor, move } from './moves.ts'
-import { checkOptionNames } from './option-names.ts'
-import type { Payload } from './payload.ts'
+import { hasSteps } from './steps/journal.ts'
+import { wake } from './steps/steps.ts'
 import { checkGroup, checkInteger, checkTags, type InstantInput, parseInstant } from './submission.ts'
 import type { Change, ChangeSet, Instant, TaskRecord } from './task.ts'
-import { hasDeparted, MOVED_TAG } from './transfer.ts'
+import { hasDeparted, MOVED_TAG } from './transfer/transfer.ts'
+import { type Duration, parseDuration } from './values/durations.ts'
+import { checkOptionNames } from './values/option-names.ts'
+import type { Payload } from './values/payload.ts'
 
+/** What `amend` changes of a task that waits; what is left out stays as it is. */
 export interface AmendOptions<Input = unknown> {
   readonly priority?: number
   /** Not claimable before this instant. Or: */
@@ -62,20 +66,40 @@ export const amendment = (options: AmendOptions, input: Payload | null, now: Ins
 
 const exclude = (areBoth: boolean, one: string, other: string): void => {
   if (areBoth)
-    throw new HoldfastError('INVALID_OPTION', `${one} and ${other} say the same thing twice: give one of them`, {
+    throw new HoldfastError('INVALID_OPTION', `${one} and ${other} cannot be combined: give one of them`, {
       field: one,
     })
 }
+
+/** Fields that may change in the middle of a task with steps. */
+const ALWAYS: ReadonlySet<string> = new Set(['priority', 'group', 'tags'])
 
 /** null: the task is so already. */
 export const amend = (task: TaskRecord, actor: Actor, set: ChangeSet): Change | null => {
   mustWait(task, actor.now)
   const changed = FIELDS.filter((field) => field in set && !isSame(field, set, task))
   if (changed.length === 0) return null
+  const fixed = changed.find((field) => !ALWAYS.has(field))
+  if (fixed !== undefined && hasSteps(task))
+    throw new HoldfastError(
+      'CANNOT_AMEND',
+      `task ${task.id} has recorded steps, so its ${fixed} can no longer change; its priority, group and tags can`,
+      { id: task.id, status: task.status, field: fixed },
+    )
+  return amended(task, actor, set, changed)
+}
+
+const amended = (
+  task: TaskRecord,
+  actor: Actor,
+  set: ChangeSet,
+  changed: readonly (typeof FIELDS)[number][],
+): Change => {
   const { availableAt, expiresAt, encoding } = set
   const written: ChangeSet = {
     ...Object.fromEntries(changed.map((field) => [field, set[field]])),
     ...(changed.includes('input') && encoding !== task.encoding ? { encoding } : null),
+    ...(task.parked === null ? null : { parked: task.parked }),
   }
   return move(task, 'amend', 'pending', actor, written, {
     changed,
@@ -84,10 +108,11 @@ export const amend = (task: TaskRecord, actor: Actor, set: ChangeSet): Change | 
   })
 }
 
-/** Due at once. null: it is due already. */
+/** Due at once; a sleep of its handler is over. null: it is due already. */
 export const runNow = (task: TaskRecord, actor: Actor): Change | null => {
   mustWait(task, actor.now)
-  return task.availableAt <= actor.now ? null : amend(task, actor, { availableAt: actor.now })
+  if (task.availableAt <= actor.now) return null
+  return task.parked === null ? amended(task, actor, { availableAt: actor.now }, ['availableAt']) : wake(task, actor)
 }
 
 const mustWait = (task: TaskRecord, now: Instant): void => {
@@ -100,7 +125,7 @@ const mustWait = (task: TaskRecord, now: Instant): void => {
     )
   if (status === 'pending' && !isExpiredAt(task, now)) return
   const what = status === 'pending' ? 'past its expiry' : status
-  throw new HoldfastError('CANNOT_AMEND', `task ${id} is ${what}; only a task that waits can be changed`, {
+  throw new HoldfastError('CANNOT_AMEND', `task ${id} is ${what}; only a waiting task can be changed`, {
     id,
     status,
   })

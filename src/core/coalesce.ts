@@ -3,16 +3,17 @@
  * takes the key. So the last trigger is always followed by a run that began after it.
  */
 import { amend } from './amend.ts'
-import { type Duration, parseDuration } from './durations.ts'
 import { HoldfastError } from './errors.ts'
 import { isExpiredAt } from './guards.ts'
 import type { KeyRecord } from './idempotency.ts'
 import type { Actor } from './moves.ts'
-import { checkOptionNames } from './option-names.ts'
-import type { Payload } from './payload.ts'
 import { isPlainText, newSubmission, type SubmitFacts, type SubmitOptions } from './submission.ts'
 import type { Change, Instant, TaskRecord } from './task.ts'
+import { type Duration, parseDuration } from './values/durations.ts'
+import { checkOptionNames } from './values/option-names.ts'
+import type { Payload } from './values/payload.ts'
 
+/** Joins a submit to a task that waits already, instead of making a second one. */
 export interface CoalesceOptions {
   /** Triggers of the same type and key are one task while it waits. */
   readonly key: string
@@ -95,7 +96,7 @@ export const coalescingSubmission = (
 
 /**
  * - `join`: it waits and was never claimed, so that its run begins after this trigger.
- * - `expire`: it waits in vain. Nobody may join it once another task has the key, so it is expired first.
+ * - `expire`: its expiry has passed. It is marked as expired first: once another task has the key, no trigger may join it.
  * - `replace`: a new task takes the key.
  */
 export const meeting = (task: TaskRecord | null, now: Instant): 'join' | 'expire' | 'replace' => {

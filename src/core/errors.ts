@@ -65,8 +65,39 @@ export const CODES = {
     text: 'This lease is not the current one.',
     fix: 'Stop: another worker may own the task now. Nothing was written.',
   },
-  CANNOT_AMEND: { text: 'Only a task that waits can be changed.', fix: 'Cancel it and submit a new one.' },
+  CANNOT_AMEND: {
+    text: 'Only a waiting task can be changed; if it has steps, only its priority, group and tags.',
+    fix: 'Send the signal that it waits for, or cancel it and submit a new one.',
+  },
   TASK_MOVED: { text: 'The task was moved to another store.', fix: 'Handle it there.' },
+  TASK_ENDED: {
+    text: 'The task has ended and takes no signals.',
+    fix: 'Nothing was kept. Signal a task that is pending or running.',
+  },
+  TOO_MANY_SIGNALS: {
+    text: 'The task has too many signals that no step has taken.',
+    fix: 'The signal was not kept. Let the handler take them with `ctx.waitFor`, or send fewer.',
+  },
+  STEP_REPEATED: {
+    text: 'A handler used the name of a step twice in one run.',
+    fix: 'Give each step of a run its own name, for example with the index of the item in it.',
+  },
+  STEP_INVALID: {
+    text: 'A step cannot be recorded: its result is not JSON, its name is recorded for a step of another kind, or it sleeps inside another step.',
+    fix: 'Correct the handler as the message says, then replay the task: it is dead, because a repeat would fail alike.',
+  },
+  STEPS_TOO_LARGE: {
+    text: 'The task has too many steps, or their results are too large together.',
+    fix: 'Store large results elsewhere and return a reference, or split the task into several.',
+  },
+  SIGNAL_INVALID: {
+    text: 'The schema of a wait refused the value of its signal.',
+    fix: 'The signal is taken. Catch `SignalInvalid`, or send a valid signal for another step.',
+  },
+  TX_NOT_COMMITTED: {
+    text: 'A transaction that the run joined was not committed.',
+    fix: 'End the transaction that `ctx.complete(output, { tx })` or `ctx.step(name, fn, { tx })` joined before the next step, and before the handler returns.',
+  },
   CANNOT_CANCEL: { text: 'The task has ended and cannot be cancelled.', fix: 'Nothing to cancel.' },
   CANNOT_EXPIRE: { text: 'Only a pending task can expire.', fix: 'Cancel it instead if it is running.' },
   CANNOT_RETRY: { text: 'A task with this status cannot be retried.', fix: 'Submit a new task.' },
@@ -163,6 +194,7 @@ export const CODES = {
   INTERNAL: { text: 'A bug in Holdfast.', fix: 'Please report it with the message and stack.' },
 } as const satisfies Record<string, { text: string; fix: string }>
 
+/** The code of an error of Holdfast. The list is closed. */
 export type Code = keyof typeof CODES
 
 export type ErrorDetails = Readonly<Record<string, unknown>>
@@ -190,8 +222,16 @@ export class HoldfastError extends Error {
   }
 }
 
+/** Whether a value is an error of Holdfast, and of this code if one is given. It also knows errors of another copy of the package. */
 export const isHoldfastError = (error: unknown, code?: Code): error is HoldfastError =>
-  error instanceof HoldfastError && (code === undefined || error.code === code)
+  (error instanceof HoldfastError || isOfAnotherCopy(error)) && (code === undefined || error.code === code)
+
+/** By what they look like: each copy has classes of its own, and a test runner may give each file its own `Error`. */
+const isOfAnotherCopy = (error: unknown): error is HoldfastError => {
+  if (typeof error !== 'object' || error === null || !('stack' in error)) return false
+  const { name, code } = error as { readonly name?: unknown; readonly code?: unknown }
+  return name === 'HoldfastError' && typeof code === 'string' && Object.hasOwn(CODES, code)
+}
 
 /** Any thrown value as a HoldfastError. Anything that is not one is a bug in Holdfast. */
 export const asHoldfastError = (thrown: unknown): HoldfastError =>
@@ -201,6 +241,10 @@ export const asHoldfastError = (thrown: unknown): HoldfastError =>
 
 /** Whether it is unclear if the call took effect: the caller must read the record before it decides. */
 export const isContactLost = (error: unknown): boolean => isHoldfastError(error, 'STORE_UNAVAILABLE')
+
+/** Whether the server answered that others write the same record at this moment. The caller may try again, and contact is not lost. */
+export const isConflict = (error: unknown): boolean =>
+  isContactLost(error) && (error as HoldfastError).details['isConflict'] === true
 
 /** Whether no connection was made: then the call certainly had no effect. */
 export const isUnconnected = (error: unknown): boolean =>

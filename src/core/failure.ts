@@ -1,16 +1,18 @@
 /** The three errors with which a handler controls what happens next. */
-import { type Duration, LONGEST_DURATION, parseDuration } from './durations.ts'
-import { isInstance, readField, readText } from './error-facts.ts'
+
 import { HoldfastError } from './errors.ts'
-import { LAST_INSTANT } from './instants.ts'
 import { type InstantInput, parseInstant } from './submission.ts'
 import type { Instant } from './task.ts'
+import { type Duration, LONGEST_DURATION, parseDuration } from './values/durations.ts'
+import { isInstance, readField, readText } from './values/error-facts.ts'
+import { LAST_INSTANT } from './values/instants.ts'
 
 /** Fail without retry. */
 export class PermanentError extends Error {
   override readonly name: string = 'PermanentError'
 }
 
+/** When the task runs again, and the cause of the failure. */
 export interface RetryableOptions extends ErrorOptions {
   /** Replaces the backoff before the next run, this once. Default: the retry policy decides. */
   readonly delay?: Duration
@@ -35,6 +37,7 @@ export const retryDelay = (thrown: unknown): number | null => {
   return typeof delay === 'number' && Number.isFinite(delay) ? within(delay, 0, LONGEST_DURATION) : null
 }
 
+/** What a durable sleep changes besides the time. */
 export interface RescheduleOptions {
   /** Added to `expiresAt` where the task has one. */
   readonly extendExpiration?: Duration
@@ -93,7 +96,12 @@ const within = (value: number, least: number, most: number): number =>
 
 /** Works across copies of this package, where instanceof fails. */
 export const isPermanent = (thrown: unknown): boolean =>
-  isInstance(thrown, PermanentError) || (isInstance(thrown, Error) && readText(thrown, 'name') === 'PermanentError')
+  isInstance(thrown, PermanentError) ||
+  (isInstance(thrown, Error) &&
+    (readText(thrown, 'name') === 'PermanentError' || PERMANENT_CODES.has(readText(thrown, 'code') ?? '')))
+
+/** Of HoldfastErrors about steps that every repeat would meet again. */
+const PERMANENT_CODES: ReadonlySet<string> = new Set(['STEP_INVALID', 'STEPS_TOO_LARGE'])
 
 /** What a RescheduleError asks for, in times that every store can keep. */
 export interface RescheduleWish {

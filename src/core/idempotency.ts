@@ -1,7 +1,9 @@
 /** An idempotency key is a separate record that outlives its task. These rules decide when it ends. */
-import { canonicalJson, decodePayload, type Payload } from './payload.ts'
-import type { Instant } from './task.ts'
 
+import type { Instant } from './task.ts'
+import { canonicalJson, decodePayload, type Payload } from './values/payload.ts'
+
+/** An idempotency key, and the task that has it. */
 export interface KeyRecord {
   readonly key: string
   readonly taskId: string

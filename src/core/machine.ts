@@ -1,23 +1,23 @@
 /** Every decision about a task: one pure function for each move in moves.ts. No clock, no randomness, no I/O: now and random are arguments. */
 
-import { formatDuration } from './durations.ts'
-import { describeError, errorLine } from './error-facts.ts'
 import { HoldfastError } from './errors.ts'
 import { retryDelay } from './failure.ts'
 import { deadlineOf, isExpiredAt, isOverdue } from './guards.ts'
-import { atMostLast } from './instants.ts'
 import { type Actor, type EntryFacts, type MoveName, move } from './moves.ts'
-import type { Output } from './output.ts'
 import { backoff } from './retry.ts'
 import type { Change, ChangeSet, Holder, Instant, Lease, TaskError, TaskRecord, TaskStatus } from './task.ts'
 import { isTerminal, TERMINAL_STATUSES } from './task.ts'
-import { hasDeparted } from './transfer.ts'
+import { hasDeparted } from './transfer/transfer.ts'
+import { formatDuration } from './values/durations.ts'
+import { describeError, errorLine } from './values/error-facts.ts'
+import { atMostLast } from './values/instants.ts'
+import type { Output } from './values/output.ts'
 
 export { isExpiredAt } from './guards.ts'
 export { type Actor, hasOp, isLegal, MOVES, type MoveName, RUN_ENDS } from './moves.ts'
 
 /** The fields that every move to pending clears; lastError stays. */
-const TO_PENDING = { lease: null, completedAt: null, cancelRequestedAt: null, progress: null } as const
+export const TO_PENDING = { lease: null, completedAt: null, cancelRequestedAt: null, progress: null } as const
 
 // ── claim ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -62,16 +62,21 @@ export const holding = (task: TaskRecord, holder: Holder): Lease => {
   return lease
 }
 
-const holderActor = (lease: Lease, now: Instant): Actor => ({ now, by: lease.workerId, op: lease.token })
+/** No earlier than the claim: where the store's time is known less exactly, the holder's estimate may be behind the one of the claim. */
+export const holderActor = (lease: Lease, now: Instant): Actor => ({
+  now: Math.max(now, lease.claimedAt),
+  by: lease.workerId,
+  op: lease.token,
+})
 
 export const complete = (task: TaskRecord, holder: Holder, output: Output, now: Instant): Change => {
-  const lease = holding(task, holder)
-  return move(task, 'complete', 'completed', holderActor(lease, now), {
+  const actor = holderActor(holding(task, holder), now)
+  return move(task, 'complete', 'completed', actor, {
     output: output.text,
     outputEncoding: output.encoding,
     ...(output.error === undefined ? null : { outputError: output.error }),
     lease: null,
-    completedAt: now,
+    completedAt: actor.now,
   })
 }
 
@@ -173,7 +178,7 @@ const mustHaveRetriesLeft = (task: TaskRecord): void => {
   })
 }
 
-const cancelRun = (
+export const cancelRun = (
   task: TaskRecord,
   name: MoveName,
   actor: Actor,
@@ -197,7 +202,14 @@ export const reschedule = (
   if (task.maxReschedules !== null && task.rescheduleCount >= task.maxReschedules) {
     const message = `Max reschedules (${task.maxReschedules}) exceeded`
     const lastError: TaskError = { name: 'MaxReschedulesExceeded', message, at: now, attempt: task.attempts }
-    return move(task, 'reschedule', 'failed', actor, { lease: null, completedAt: now, lastError }, { error: message })
+    return move(
+      task,
+      'reschedule',
+      'failed',
+      actor,
+      { lease: null, completedAt: actor.now, lastError },
+      { error: message },
+    )
   }
   const count = task.rescheduleCount + 1
   const availableAt = atMostLast(now + delay)
@@ -284,8 +296,19 @@ export const retry = (task: TaskRecord, actor: Actor): Change => {
   )
 }
 
-/** Runs a dead letter again with a new retry budget. `expiresAt` is cleared unless a new one is given. */
-export const replay = (task: TaskRecord, actor: Actor, expiresAt: Instant | null = null): Change => {
+export interface ReplayFacts {
+  /** Default: it never expires. */
+  readonly expiresAt?: Instant | null
+  /** Forgets its steps and signals. */
+  readonly fresh?: boolean
+}
+
+/** Runs a dead letter again with a new retry budget. Recorded steps stay, unless it is to be fresh. */
+export const replay = (
+  task: TaskRecord,
+  actor: Actor,
+  { expiresAt = null, fresh = false }: ReplayFacts = {},
+): Change => {
   if (task.status !== 'failed') {
     throw new HoldfastError('CANNOT_REPLAY', `task ${task.id} is ${task.status}; only a failed task can be replayed`, {
       id: task.id,
@@ -293,13 +316,14 @@ export const replay = (task: TaskRecord, actor: Actor, expiresAt: Instant | null
     })
   }
   const count = task.replayCount + 1
-  const fresh = { availableAt: actor.now, expiresAt, retryCount: 0, rescheduleCount: 0, replayCount: count }
+  const renewed = { availableAt: actor.now, expiresAt, retryCount: 0, rescheduleCount: 0, replayCount: count }
+  const forgotten = fresh ? { generation: task.generation + 1, hasJournal: false } : null
   return move(
     task,
     'replay',
     'pending',
     actor,
-    { ...TO_PENDING, ...fresh },
+    { ...TO_PENDING, ...renewed, ...forgotten },
     { availableAt: actor.now, count, ...(expiresAt === null ? null : { expiresAt }) },
   )
 }

@@ -31,6 +31,18 @@ export const MOVES = {
     ways: { running: ENDED_BADLY },
     what: 'Durable sleep: rescheduleCount +1, due after the delay; costs no retry. Past maxReschedules: failed.',
   },
+  step: {
+    ways: { running: ['running'] },
+    what: 'Records the result of a step, or the end of a wait, in the journal. Clears `expiresAt`: a ttl means "start by". Not in the history.',
+  },
+  park: {
+    ways: { running: ['pending', 'cancelled'] },
+    what: 'The handler sleeps or waits for a signal: due at the wake instant or the deadline. No counter changes. Cancel requested: cancelled.',
+  },
+  signal: {
+    ways: { pending: ['pending'], running: ['running'] },
+    what: 'Keeps a signal for the handler in the journal. Makes a task that waits for it due at once. Not in the history.',
+  },
   release: {
     ways: { running: ['pending', 'cancelled'] },
     what: 'Returned to the queue, at shutdown or before it was started: no counter changes.',
@@ -41,7 +53,7 @@ export const MOVES = {
   },
   amend: {
     ways: { pending: ['pending'] },
-    what: 'Changes what waits: priority, availableAt, expiresAt, input, group or tags. No counter moves.',
+    what: 'Changes a pending task: its priority, availableAt, expiresAt, input, group or tags. No counter changes.',
   },
   cancel: { ways: { pending: ['cancelled'] }, what: 'Cancelled before it was claimed.' },
   'request-cancel': {
@@ -77,6 +89,7 @@ export const MOVES = {
   },
 } as const satisfies Record<string, Move>
 
+/** The name of a move. */
 export type MoveName = keyof typeof MOVES
 
 export const isLegal = (name: MoveName, from: TaskStatus, to: TaskStatus): boolean => {
@@ -91,6 +104,7 @@ export const RUN_ENDS: ReadonlySet<string> = new Set<MoveName>([
   'lose-lease',
   'time-out',
   'reschedule',
+  'park',
   'release',
 ])
 

@@ -1,12 +1,14 @@
 /** Computes the wait before the next run: exponential backoff with jitter. The random number is an argument. */
-import { type Duration, parseDuration } from './durations.ts'
+
 import { HoldfastError } from './errors.ts'
-import { STORED_DEFAULTS } from './stored-defaults.ts'
+import { STORED_DEFAULTS } from './storage/stored-defaults.ts'
 import type { Jitter, RetryPolicy } from './task.ts'
+import { type Duration, parseDuration } from './values/durations.ts'
 
 /** The policy of a task that was submitted without one. */
 export const DEFAULT_RETRY_POLICY: RetryPolicy = { base: 500, multiplier: 2, max: 30_000, jitter: 'full' }
 
+/** A retry policy: what is left out has its default. */
 export interface RetryPolicyOptions {
   readonly base?: Duration
   readonly multiplier?: number
@@ -29,6 +31,7 @@ export const RETRY_POLICIES = {
   stubborn: { base: 60_000, multiplier: 2, max: 21_600_000, jitter: 'equal', maxRetries: 20 },
 } as const satisfies Record<string, NamedPolicy>
 
+/** The name of a retry policy that comes with the package. */
 export type RetryPolicyName = keyof typeof RETRY_POLICIES
 
 /** The number of retries of a named policy. */

@@ -1,11 +1,7 @@
 /** Validates a submission, fills in defaults, and builds the task record. Nothing is written before this succeeds. */
 import type { CoalesceOptions } from './coalesce.ts'
-import { type Duration, parseDuration } from './durations.ts'
 import { type Code, HoldfastError } from './errors.ts'
 import { DEFAULT_IDEMPOTENCY_TTL, RESERVED_KEY } from './idempotency.ts'
-import { isInstant } from './instants.ts'
-import { unknownOption } from './option-names.ts'
-import type { Payload } from './payload.ts'
 import {
   DEFAULT_RETRY_POLICY,
   parseRetryPolicy,
@@ -15,10 +11,15 @@ import {
   storedRetryPolicy,
 } from './retry.ts'
 import type { HistoryEntry, Instant, TaskRecord } from './task.ts'
+import { type Duration, parseDuration } from './values/durations.ts'
+import { isInstant } from './values/instants.ts'
+import { unknownOption } from './values/option-names.ts'
+import type { Payload } from './values/payload.ts'
 
 /** An instant as a caller writes it: a Date, ISO 8601 with an offset, or epoch milliseconds. */
 export type InstantInput = Date | string | number
 
+/** Options of `submit`. */
 export interface SubmitOptions {
   readonly queue?: string
   readonly priority?: number
@@ -98,18 +99,8 @@ export interface Submission {
 export const newSubmission = (type: string, input: Payload, options: SubmitOptions, facts: SubmitFacts): Submission => {
   checkOptions(options)
   const { now, reserved } = facts
-  const availableAt =
-    options.at !== undefined
-      ? parseInstant(options.at, 'at')
-      : options.delay !== undefined
-        ? now + parseDuration(options.delay, 'delay')
-        : now
-  const expiresAt =
-    options.expiresAt !== undefined
-      ? parseInstant(options.expiresAt, 'expiresAt')
-      : options.ttl !== undefined
-        ? now + parseDuration(options.ttl, 'ttl')
-        : null
+  const availableAt = dueAt(options, now)
+  const expiresAt = expiryOf(options, now)
   const idempotencyKey =
     reserved?.key ?? (options.idempotencyKey === undefined ? null : checkKey(options.idempotencyKey))
   const entry: HistoryEntry = {
@@ -166,10 +157,24 @@ export const newSubmission = (type: string, input: Payload, options: SubmitOptio
     archivedFrom: null,
     scheduleId: reserved?.scheduleId ?? null,
     tags: options.tags === undefined ? null : checkTags(options.tags),
+    parked: null,
+    generation: 0,
+    hasJournal: false,
+    journal: [],
     revision: 1,
     history: [entry],
   }
   return { task, key: idempotencyKey === null ? null : keyLifetime(options, now) }
+}
+
+const dueAt = ({ at, delay }: SubmitOptions, now: Instant): Instant => {
+  if (at !== undefined) return parseInstant(at, 'at')
+  return delay === undefined ? now : now + parseDuration(delay, 'delay')
+}
+
+const expiryOf = ({ expiresAt, ttl }: SubmitOptions, now: Instant): Instant | null => {
+  if (expiresAt !== undefined) return parseInstant(expiresAt, 'expiresAt')
+  return ttl === undefined ? null : now + parseDuration(ttl, 'ttl')
 }
 
 /** Validates default options now, by building a task and discarding it. */
@@ -201,7 +206,7 @@ const checkOptions = (options: SubmitOptions): void => {
   }
   for (const [one, other] of EXCLUSIVE) {
     if (options[one] !== undefined && options[other] !== undefined) {
-      throw refused('INVALID_OPTION', one, `and ${other} say the same thing twice: give one of them`)
+      throw refused('INVALID_OPTION', one, `and ${other} cannot be combined: give one of them`)
     }
   }
   if (options.idempotencyKey === undefined && options.idempotencyTtl !== undefined) {
@@ -236,6 +241,7 @@ const OFFSET = /(Z|[+-]\d\d:?\d\d)$/i
 /** 1973: a smaller number is probably in seconds, not milliseconds. */
 const EARLIEST: Instant = 100_000_000_000
 
+/** Reads an instant: a Date, UTC milliseconds, or text in ISO 8601. */
 export const parseInstant = (value: InstantInput, field: string): Instant => {
   if (typeof value === 'number') {
     if (!Number.isFinite(value)) throw refused('INVALID_OPTION', field, 'is not an instant in milliseconds')
@@ -277,6 +283,16 @@ export const checkId = (id: string): string => {
   const lower = typeof id === 'string' ? id.toLowerCase() : ''
   if (UUID.test(lower)) return lower
   throw refused('INVALID_TASK', 'id', `${quoted(id)} is not a UUID`)
+}
+
+/** For lists of ids: an invalid one gets an error of its own. */
+export const checkedId = (id: string): string | { readonly id: string; readonly error: HoldfastError } => {
+  try {
+    return checkId(id)
+  } catch (error) {
+    if (error instanceof HoldfastError) return { id: String(id), error }
+    throw error
+  }
 }
 
 export const checkWorkerId = (workerId: string): string => {

@@ -25,6 +25,7 @@ export const isTerminal = (status: TaskStatus): boolean => status !== 'pending' 
 /** The encoding of a payload's text: JSON, or bytes in base64. */
 export type Encoding = 'json' | 'base64'
 
+/** How much of a backoff is random. */
 export type Jitter = 'full' | 'equal' | 'none'
 
 /** Durations in milliseconds; see retry.ts for the rule. */
@@ -60,6 +61,7 @@ export interface ErrorFacts {
   readonly errors?: readonly ErrorFacts[]
 }
 
+/** An error as it is stored with a task. */
 export interface TaskError extends ErrorFacts {
   readonly at: Instant
   /** The value of `attempts` when it happened. */
@@ -85,8 +87,52 @@ export interface HistoryEntry {
   readonly reason?: string
   /** Fields that an amendment changed. */
   readonly changed?: readonly string[]
+  /** Of `park`: the step that waits. */
+  readonly step?: string
 }
 
+/**
+ * One thing that a task remembers between its runs. Entries are only appended. Of a step: `step` is its result; `sleep` and `wait` begin a
+ * durable wait, which `wake`, `take` or `timeout` ends. `signal` is a signal that was sent to the task.
+ */
+export interface JournalEntry {
+  /** The position in the journal, from 0. */
+  readonly n: number
+  readonly kind: 'step' | 'sleep' | 'wake' | 'wait' | 'take' | 'timeout' | 'signal'
+  /** The name of the step, or of the signal. */
+  readonly name: string
+  readonly at: Instant
+  /** The lease token that wrote it; for `signal` and `wake` the id of the call. A repeated write recognises itself by it. */
+  readonly op: string
+  /** Of a signal or wake: who sent it. */
+  readonly by?: string
+  /** The text of a result or of a signal; left out if it is undefined. */
+  readonly value?: string
+  /** How `value` is encoded, if not as JSON. */
+  readonly encoding?: 'base64'
+  /** Of `sleep` and `wait`: when it ends at the latest; null: never. */
+  readonly until?: Instant | null
+  /** Of `wait`: the name of the signal. */
+  readonly signal?: string
+  /** Of `signal` and of the `take` that took it. */
+  readonly signalId?: string
+  /** Of `take`: why the schema of the step refused the value. */
+  readonly error?: string
+}
+
+/** What a task waits for in the middle of its handler. */
+export interface Parked {
+  readonly step: string
+  readonly kind: 'sleep' | 'signal'
+  /** The name of the signal. */
+  readonly signal?: string
+  /** All signals that wake it, if the handler waits for several things at once. */
+  readonly signals?: readonly string[]
+  /** When it runs again at the latest; null: only after the signal. */
+  readonly until: Instant | null
+}
+
+/** A task as it is stored. */
 export interface TaskRecord {
   readonly id: string
   readonly queue: string
@@ -133,6 +179,14 @@ export interface TaskRecord {
   readonly archivedFrom: TaskStatus | null
   readonly scheduleId: string | null
   readonly tags: Readonly<Record<string, string>> | null
+  /** The durable wait that it is in. Every move clears it unless it sets it. */
+  readonly parked: Parked | null
+  /** +1 when a replay forgets the journal. */
+  readonly generation: number
+  /** It has a journal. Also known on a task from a claim or a list, which come without the entries. */
+  readonly hasJournal: boolean
+  /** Steps, sleeps, waits and signals. Empty on a task from a claim or a list. */
+  readonly journal: readonly JournalEntry[]
   /** +1 on every move; every move compares it. */
   readonly revision: number
   /** Empty on a task from a claim or a list, which have no history. */
@@ -155,12 +209,18 @@ export interface Change {
   readonly from: TaskStatus
   readonly set: ChangeSet
   readonly entry: HistoryEntry
+  /** To append to the journal. A change that sets `generation` forgets the entries before. */
+  readonly journal?: readonly JournalEntry[]
   /** Set when a lapsed lease is taken: a renewal in between wins. */
   readonly leaseExpiresAt?: Instant
+  /** A transaction of the caller may have locked the row: a store with locked rows reports a conflict and never waits. */
+  readonly passesLocked?: true
   readonly mark?: unknown
 }
 
-export type ChangeSet = Partial<Omit<TaskRecord, 'id' | 'queue' | 'revision' | 'history' | 'mark' | 'createdAt'>>
+export type ChangeSet = Partial<
+  Omit<TaskRecord, 'id' | 'queue' | 'revision' | 'history' | 'journal' | 'mark' | 'createdAt'>
+>
 
 /** The first entry and the last 99 are kept. */
 export const HISTORY_KEPT = 100
@@ -168,10 +228,23 @@ export const HISTORY_KEPT = 100
 export const keptHistory = (entries: readonly HistoryEntry[]): readonly HistoryEntry[] =>
   entries.length <= HISTORY_KEPT ? entries : [entries[0]!, ...entries.slice(entries.length - (HISTORY_KEPT - 1))]
 
+/** As a claim or a list returns it. */
+export const withoutHistory = (task: TaskRecord): TaskRecord => ({ ...task, history: [], journal: [] })
+
+/** Steps and signals are in the journal instead, because the history is bounded. */
+export const isInHistory = ({ move }: Pick<HistoryEntry, 'move'>): boolean => move !== 'step' && move !== 'signal'
+
 /** The record after the change, as a store must hold it. */
 export const applyChange = (task: TaskRecord, change: Change): TaskRecord => ({
   ...task,
+  parked: null,
   ...change.set,
   revision: change.revision + 1,
-  history: keptHistory([...task.history, change.entry]),
+  history: isInHistory(change.entry) ? keptHistory([...task.history, change.entry]) : task.history,
+  journal: journalAfter(task, change),
 })
+
+const journalAfter = ({ journal }: TaskRecord, { set, journal: added = [] }: Change): readonly JournalEntry[] => {
+  if (set.generation !== undefined) return added
+  return added.length === 0 ? journal : [...journal, ...added]
+}

@@ -1,6 +1,6 @@
 /** Claims of workers over HTTP. Concurrent claims of one worker share one claim on the store; a waiting one is answered when there is work. */
 import { hostname } from 'node:os'
-import { ANY_TYPE, type ClaimNextOptions, type Client, type TaskLease } from '../index.ts'
+import { ANY_TYPE, type ClaimNextOptions, type Client, parseDuration, type TaskLease } from '../index.ts'
 
 /** Tasks submitted by other processes are found by polling; those submitted through this one are known at once. */
 const LOOK_EVERY = 500
@@ -23,6 +23,7 @@ export class Claims {
   readonly #client: Client
   /** Waiters for the next claim with the same options. An entry exists while a claim runs. */
   readonly #waiting = new Map<string, Waiter[]>()
+  readonly #closing = new AbortController()
   #looks = 0
 
   constructor(client: Client) {
@@ -36,11 +37,13 @@ export class Claims {
       types: wish.types ?? [ANY_TYPE],
       concurrency: wish.limit,
       host: hostname(),
+      leaseTtl: wish.leaseTtl === undefined ? undefined : parseDuration(wish.leaseTtl, 'leaseTtl'),
     })
     if (wish.patience <= 0) return this.#look(wish)
-    const signal = gone()
+    const signal = AbortSignal.any([gone(), this.#closing.signal])
     const until = performance.now() + wish.patience
     for (;;) {
+      if (this.#closing.signal.aborted) return []
       const leases = await this.#look(wish)
       if (signal.aborted) {
         await Promise.all(leases.map((lease) => lease.release()))
@@ -50,6 +53,11 @@ export class Claims {
       if (leases.length > 0 || left <= 0) return leases
       await this.#change(wish.queues, Math.min(left, LOOK_EVERY), signal)
     }
+  }
+
+  /** Answers those that wait: the server stops. */
+  close(): void {
+    this.#closing.abort()
   }
 
   async #look({ queues, limit, patience: _, ...options }: ClaimWish): Promise<TaskLease[]> {

@@ -1,5 +1,6 @@
 /** Bulk actions require a preview: it returns a token that the action must present. */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { API } from './route.ts'
 import { HttpError } from './wire/errors.ts'
 
 const LIFETIME = 600_000
@@ -19,13 +20,17 @@ export class Confirmations {
     return `${until}.${this.#sign(action, which, until)}`
   }
 
-  /** Throws NOT_CONFIRMED unless the token is for exactly this action and selection, and has not expired. */
-  demand(action: string, which: unknown, given: unknown): void {
+  /** Throws NOT_CONFIRMED, which names the preview's route, unless the token is for exactly this action and selection, and has not expired. */
+  demand(action: string, which: unknown, given: unknown, previewPath: string): void {
     const [until = '', signature = ''] = typeof given === 'string' ? given.split('.') : []
     const expected = Buffer.from(this.#sign(action, which, until))
     const shown = Buffer.from(signature)
     const isRight = shown.length === expected.length && timingSafeEqual(shown, expected)
-    if (!isRight || Number.parseInt(until, 36) < this.#now()) throw new HttpError('NOT_CONFIRMED')
+    if (!isRight || Number.parseInt(until, 36) < this.#now())
+      throw new HttpError(
+        'NOT_CONFIRMED',
+        `this needs the \`confirm\` that POST ${API}${previewPath} returns for the same query, not older than ten minutes`,
+      )
   }
 
   #sign(action: string, which: unknown, until: string): string {

@@ -1,30 +1,37 @@
 /** One `fetch` handler for everything: authenticates, routes, answers JSON. Mounts in any framework. */
-import { type Context, Hono } from 'hono'
-import { type Client, HoldfastError, type Logger, silentLogger, type TaskChange } from '../index.ts'
+import { Hono } from 'hono'
+import { checkOptionNames } from '../core/values/option-names.ts'
+import { type Charts, type Client, HoldfastError, type Logger, silentLogger, type TaskChange } from '../index.ts'
 import { version } from '../version.ts'
-import type { Access, Authorize, Tokens } from './auth/access.ts'
+import type { Authorize } from './auth/access.ts'
+import { Callers } from './auth/callers.ts'
 import { addLogin } from './auth/login.ts'
 import { Origins } from './auth/origin.ts'
+import type { Tokens } from './auth/tokens.ts'
 import { BackgroundJobs } from './background-jobs.ts'
+import { Calls } from './calls.ts'
 import { Claims } from './claims.ts'
 import { Confirmations } from './confirmations.ts'
 import { Feed } from './live/feed.ts'
+import { Health } from './live/health.ts'
 import { type Pages, servePage } from './pages.ts'
-import type { Call, JsonRoute, Right, Route } from './route.ts'
-import { API, ROUTES } from './routes.ts'
+import { API, type JsonRoute } from './route.ts'
+import { ROUTES } from './routes.ts'
 import { storeNow } from './store-now.ts'
 import { answer, jsonAnswer } from './wire/answers.ts'
-import { readBody } from './wire/body.ts'
 import { errorResponse, HttpError, statusOf } from './wire/errors.ts'
+import { fitted } from './wire/fitted.ts'
 import { openApi } from './wire/openapi.ts'
 import { Redaction, redactor } from './wire/redaction.ts'
-import { checkAgainst } from './wire/validate.ts'
 
+/** Options of `createHttpHandler`. */
 export interface HttpHandlerOptions {
   /** Who may do what. Required: `new Tokens(…).authorize`, `behindProxy(…)`, `everybody`, or your own. */
   readonly authorize: Authorize
   /** Host names to accept, in addition to those of loopback; 'any' if the framework checks. */
   readonly hosts?: readonly string[] | 'any'
+  /** A proxy before it sets X-Forwarded-Proto: over https, cookies are Secure. */
+  readonly trustProxy?: boolean
   /** Refuses every change, whatever the caller's rights. */
   readonly readOnly?: boolean
   /** Keys of payloads and tags whose values are hidden: `password`, `*token*`. A worker gets its task unredacted. */
@@ -36,13 +43,16 @@ export interface HttpHandlerOptions {
   /** Lets browsers log in with a token: /login?token=…, and POST /api/v1/session. */
   readonly tokens?: Tokens
   /** The dashboard's files. */
-  readonly pages?: Pages
+  readonly pages?: Pages | null
+  /** `client.charts().start()` records charts for as long as the process runs. Default: they are counted while they are read. */
+  readonly charts?: Charts
   /** Text for GET /metrics. */
   readonly metrics?: () => Promise<{ readonly type: string; readonly text: string }>
   /** Logs internal errors with method, route and code; never a payload. */
   readonly logger?: Logger
 }
 
+/** The HTTP API as one `fetch` handler. */
 export interface HttpHandler {
   readonly fetch: (request: Request) => Response | Promise<Response>
   /** Every change in the store, from the follower that viewers share. It runs while there are listeners. */
@@ -51,70 +61,64 @@ export interface HttpHandler {
   close(): void
 }
 
+const OPTIONS: ReadonlySet<string> = new Set<keyof HttpHandlerOptions>([
+  'authorize',
+  'hosts',
+  'trustProxy',
+  'readOnly',
+  'redact',
+  'maxBody',
+  'basePath',
+  'tokens',
+  'pages',
+  'charts',
+  'metrics',
+  'logger',
+])
+
 const MAX_BODY = 1_048_576 + 65_536
 
+/** Makes the HTTP API of a client as one `fetch` handler, to be mounted in any server. */
 export const createHttpHandler = (client: Client, options: HttpHandlerOptions): HttpHandler => {
+  checkOptionNames(options, OPTIONS, 'createHttpHandler')
   if (typeof options.authorize !== 'function')
     throw new HoldfastError('INVALID_OPTION', 'authorize must be a function that decides the rights of each caller', {
       field: 'authorize',
     })
-  const { readOnly = false, redact = [], maxBody = MAX_BODY, basePath = '', tokens, pages, metrics } = options
+  const { readOnly = false, redact = [], maxBody = MAX_BODY, basePath = '', tokens, pages = null, metrics } = options
   const logger = options.logger ?? silentLogger
-  const origins = new Origins(options.hosts ?? [])
+  const origins = new Origins(options.hosts ?? [], options.trustProxy)
   const isSecret = redact.length === 0 ? null : redactor(redact)
-  const feed = new Feed(client)
-  const confirmations = new Confirmations()
-  const jobs = new BackgroundJobs()
-  const claims = new Claims(client)
   const now = storeNow(client)
-  const redactions = {
-    whole: new Redaction({ payloads: true, isSecret, now }),
-    without: new Redaction({ payloads: false, isSecret, now }),
-  }
-
-  /** Throws unless host and origin are accepted and the caller has the right. */
-  const admit = async (request: Request, right: Right): Promise<Access> => {
-    const access = await options.authorize(request)
-    if (access === null)
-      throw new HttpError('NOT_AUTHENTICATED', undefined, { 'www-authenticate': 'Bearer realm="holdfast"' })
-    origins.checkSite(request, access.ambient ?? false)
-    if (!access.rights.includes(right)) throw new HttpError('NOT_ALLOWED', `this requires the right '${right}'`)
-    return access
-  }
-
-  const callOf = async (route: Route, context: Context): Promise<Call> => {
-    const request = context.req.raw
-    const access = await admit(request, route.right)
-    const isChange = route.method !== 'get'
-    if (isChange && readOnly && !route.harmless) throw new HttpError('READ_ONLY')
-    const query = checkedQuery(route, new URL(request.url))
-    const hasBody = route.method === 'post' || route.method === 'patch'
-    const body = hasBody ? await readBody(request, maxBody) : {}
-    if (route.body !== undefined) checkAgainst(route.body, body, 'body')
-    const rights = new Set(access.rights)
-    const redaction = rights.has('payloads') ? redactions.whole : redactions.without
-    const params = context.req.param() as Record<string, string>
-    return {
-      client,
-      params,
-      query,
-      body,
-      rights,
+  const feed = new Feed(client)
+  const charts = options.charts ?? client.charts()
+  const jobs = new BackgroundJobs(now)
+  const claims = new Claims(client)
+  const calls = new Calls({
+    authorize: options.authorize,
+    origins,
+    callers: new Callers(client),
+    maxBody,
+    redactions: {
+      whole: new Redaction({ payloads: true, isSecret, now }),
+      without: new Redaction({ payloads: false, isSecret, now }),
+    },
+    shared: {
       readOnly,
-      redaction,
       feed,
-      confirmations,
+      charts,
+      health: new Health(client),
+      sessions: tokens?.sessions ?? null,
+      confirmations: new Confirmations(),
       jobs,
       claims,
-      // Created on demand: it costs as much as the rest.
-      get signal() {
-        return request.signal
-      },
-    }
-  }
+    },
+  })
 
   const close = (): void => {
     feed.close()
+    claims.close()
+    charts.stop()
     jobs.close()
   }
   const app = new Hono({ strict: false }).basePath(basePath)
@@ -126,14 +130,17 @@ export const createHttpHandler = (client: Client, options: HttpHandlerOptions): 
   })
   for (const route of ROUTES) {
     app.on(route.method.toUpperCase(), API + route.path.replace(/\{(\w+)\}/g, ':$1'), async (context) => {
-      const call = await callOf(route, context)
-      return 'events' in route ? eventStream(route.stream(call)) : answerOf(route, await route.run(call))
+      const call = await calls.of(route, context)
+      const { raw } = context.req
+      // A HEAD request has no reader that would end the stream.
+      if ('events' in route) return eventStream(raw.method === 'HEAD' ? null : route.stream(call))
+      return answerOf(raw, route, await route.run(call))
     })
   }
   const document = openApi(version(), basePath)
   app.get('/openapi.json', async ({ req }) => {
-    await admit(req.raw, 'read')
-    return jsonAnswer(document)
+    await calls.admit(req.raw, 'read')
+    return jsonFor(req.raw, document)
   })
   app.get('/health', async () => {
     await client.now()
@@ -141,12 +148,12 @@ export const createHttpHandler = (client: Client, options: HttpHandlerOptions): 
   })
   if (metrics !== undefined) {
     app.get('/metrics', async ({ req }) => {
-      await admit(req.raw, 'read')
+      await calls.admit(req.raw, 'read')
       const { type, text } = await metrics()
-      return answer(text, { headers: { 'content-type': type } })
+      return fitted(req.raw, text, { headers: { 'content-type': type } })
     })
   }
-  if (tokens !== undefined) addLogin(app, { tokens, origins, basePath, maxBody })
+  if (tokens !== undefined) addLogin(app, { tokens, origins, basePath, maxBody, hasPages: pages !== null })
   app.notFound((context) => {
     const allowed = methodsAt(context.req.path.slice(basePath.length))
     if (allowed.length > 0)
@@ -164,24 +171,20 @@ export const createHttpHandler = (client: Client, options: HttpHandlerOptions): 
   return { fetch, onChange: (listener) => feed.listen(listener), close }
 }
 
-const answerOf = ({ answer: schema, status = 200 }: JsonRoute, value: unknown): Response =>
-  schema === null ? answer(null, { status: 204 }) : jsonAnswer(value, { status })
+const jsonFor = (request: Request, value: unknown, status = 200): Promise<Response> =>
+  fitted(request, JSON.stringify(value), { status, headers: { 'content-type': 'application/json' } })
 
-const eventStream = (stream: ReadableStream<Uint8Array>): Response =>
+const answerOf = async (request: Request, route: JsonRoute, value: unknown): Promise<Response> => {
+  const { answer: schema, status = 200, isNotNew } = route
+  if (schema === null) return answer(null, { status: 204 })
+  return jsonFor(request, value, isNotNew?.(value as object) ? 200 : status)
+}
+
+const eventStream = (stream: ReadableStream<Uint8Array> | null): Response =>
   answer(stream, {
     // The second header keeps nginx from buffering events.
     headers: { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' },
   })
-
-const checkedQuery = (route: Route, { searchParams }: URL): Readonly<Record<string, string>> => {
-  const given: Record<string, string> = {}
-  for (const [name, value] of searchParams) {
-    if (!Object.hasOwn(route.query ?? {}, name))
-      throw new HoldfastError('INVALID_OPTION', `query parameter '${name}' is not allowed here`, { field: name })
-    given[name] = Object.hasOwn(given, name) ? `${given[name]},${value}` : value
-  }
-  return given
-}
 
 const methodsAt = (path: string): string[] =>
   ROUTES.filter(({ path: known }) => new RegExp(`^${API}${known.replace(/\{\w+\}/g, '[^/]+')}/?$`).test(path)).map(

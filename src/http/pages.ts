@@ -2,13 +2,15 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { extname, join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { gzipSync } from 'node:zlib'
+import { gunzipSync, gzipSync } from 'node:zlib'
 import { answer } from './wire/answers.ts'
+import { isKnown, tagOf, takesGzip } from './wire/fitted.ts'
 
 interface Page {
   readonly bytes: Uint8Array<ArrayBuffer>
   readonly zipped: Uint8Array<ArrayBuffer>
   readonly type: string
+  readonly etag: string
 }
 
 /** By path: /index.html, /assets/…. No other file can be requested. */
@@ -25,19 +27,24 @@ const TYPES: Readonly<Record<string, string>> = {
   '.webmanifest': 'application/manifest+json',
 }
 
+/** The package has its larger files in this form only. They are served under their names without it. */
+const ZIPPED = '.gz'
+
 /** null if the folder does not exist. */
 export const readPages = (folder: string): Pages | null => {
   try {
     const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
     return new Map(
       files.map((entry) => {
-        const path = join(entry.parentPath, entry.name)
-        const type = TYPES[extname(entry.name)] ?? 'application/octet-stream'
-        const bytes = new Uint8Array(readFileSync(path))
-        return [
-          path.slice(folder.length).split(sep).join('/').replace(/^\/*/, '/'),
-          { bytes, zipped: new Uint8Array(gzipSync(bytes)), type },
-        ]
+        const file = join(entry.parentPath, entry.name)
+        const read = new Uint8Array(readFileSync(file))
+        const isZipped = file.endsWith(ZIPPED)
+        const path = isZipped ? file.slice(0, -ZIPPED.length) : file
+        const bytes = isZipped ? new Uint8Array(gunzipSync(read)) : read
+        const zipped = isZipped ? read : new Uint8Array(gzipSync(read))
+        const type = TYPES[extname(path)] ?? 'application/octet-stream'
+        const name = path.slice(folder.length).split(sep).join('/').replace(/^\/*/, '/')
+        return [name, { bytes, zipped, type, etag: tagOf(bytes) }]
       }),
     )
   } catch {
@@ -67,13 +74,15 @@ export const servePage = (pages: Pages, request: Request, basePath: string): Res
     if (path.includes('.') || !pages.has('/index.html')) return null
     return answer(null, { status: 303, headers: { location: `${basePath}/${path === '' ? '' : `#${path}`}` } })
   }
-  const takesZipped = /\bgzip\b/.test(request.headers.get('accept-encoding') ?? '')
+  if (isKnown(request, page.etag)) return answer(null, { status: 304, headers: { etag: page.etag } })
+  const takesZipped = takesGzip(request)
   return answer(request.method === 'HEAD' ? null : takesZipped ? page.zipped : page.bytes, {
     headers: {
       'content-type': page.type,
+      etag: page.etag,
       vary: 'accept-encoding',
       ...(takesZipped && { 'content-encoding': 'gzip' }),
-      ...(path.startsWith('/assets/') && { 'cache-control': FOREVER }),
+      'cache-control': path.startsWith('/assets/') ? FOREVER : 'no-cache',
     },
   })
 }

@@ -1,10 +1,12 @@
 /** Turns moves into metrics, of this process or of the whole store. */
 import { type Channel, channel } from 'node:diagnostics_channel'
 import { Registry } from '@prometheus-io/client'
+import { checkOptionNames } from '../core/values/option-names.ts'
 import {
   type Client,
   COUNTED_VIEWS,
   type HistoryEntry,
+  HoldfastError,
   isHoldfastError,
   type MoveEvent,
   type QueueStats,
@@ -17,6 +19,7 @@ import {
 import { Expirations } from './expirations.ts'
 import { type Counted, type Instruments, makeInstruments } from './instruments.ts'
 
+/** Options of `createMetrics`. */
 export interface MetricsOptions {
   /**
    * `process` (default): the moves of this client, so each worker reports its own. `store`: the moves of all processes, found by
@@ -29,6 +32,9 @@ export interface MetricsOptions {
   readonly registry?: Registry
 }
 
+const OPTIONS: ReadonlySet<string> = new Set<keyof MetricsOptions>(['of', 'follow', 'registry'])
+
+/** Metrics of a client as text for Prometheus. */
 export interface Metrics {
   readonly registry: Registry
   /** The response for a scraper. */
@@ -45,10 +51,12 @@ const PAGE = 1_000
 const LOOKED_AT_AGAIN = 500
 const AT_ONCE = 50
 
-export const createMetrics = (
-  client: Client,
-  { of = 'process', follow = following(client), registry = new Registry() }: MetricsOptions = {},
-): Metrics => {
+/** Makes Prometheus metrics of a client. */
+export const createMetrics = (client: Client, options: MetricsOptions = {}): Metrics => {
+  checkOptionNames(options, OPTIONS, 'createMetrics')
+  const { of = 'process', follow = following(client), registry = new Registry() } = options
+  if (of !== 'process' && of !== 'store')
+    throw new HoldfastError('INVALID_OPTION', "of must be 'process' or 'store'", { field: 'of' })
   const instruments = makeInstruments(registry)
   const expirations = new Expirations()
   const count = (move: Move, task: Task): void => {

@@ -3,6 +3,7 @@ import { HoldfastError } from '../core/errors.ts'
 import type { Store } from '../store/store.ts'
 import type { Session } from './session.ts'
 
+/** Options of any call to the store. */
 export interface CallOptions {
   /** When it aborts, the call rejects at once with ABORTED: `details.sent` says whether a write was under way. */
   readonly signal?: AbortSignal

@@ -1,11 +1,12 @@
 /** The object that an application works with. Each method delegates to the folder that implements it. */
 
-import type { Finding } from '../core/diagnosis.ts'
 import { HoldfastError } from '../core/errors.ts'
+import type { Finding } from '../core/observe/diagnosis.ts'
+import { Task } from '../core/observe/task-view.ts'
 import { checkId, checkName, checkWorkerId, type SubmitOptions } from '../core/submission.ts'
 import type { HistoryEntry, Instant } from '../core/task.ts'
-import { Task } from '../core/task-view.ts'
 import { abortable, type CallOptions } from './abortable.ts'
+import { Retention, type RetentionHandle, type RetentionOptions, retentionHandle } from './cleanup/retention.ts'
 import { DeadLetters } from './dead-letters/dead-letters.ts'
 import {
   type AnyDefinition,
@@ -17,16 +18,17 @@ import {
   type Transaction,
   type TypeOrDefinition,
 } from './definition.ts'
-import type { MoveEvent } from './events.ts'
 import { Monitor } from './monitor.ts'
 import { type FollowOptions, follow, type TaskChange } from './observe/changes.ts'
+import { Charts } from './observe/charts.ts'
 import type { ClockRepair } from './observe/repair.ts'
 import { type Explanation, explain } from './observe/why.ts'
+import { type QueueHandle, queueHandle } from './queues/queue-handle.ts'
+import { Queues } from './queues/queues.ts'
 import { Scheduler } from './schedules/scheduler.ts'
 import { Schedules } from './schedules/schedules.ts'
 import type { Session } from './session.ts'
 import { type SubmitManyItem, submitEach } from './submit/many.ts'
-import { submitOne } from './submit/one.ts'
 import { type SubmitResult, Submitter } from './submit/submitter.ts'
 import { type Signalled, TaskCalls } from './task-calls.ts'
 import {
@@ -41,11 +43,9 @@ import {
   type TaskQuery,
 } from './tasks/inspect.ts'
 import { findByKey } from './tasks/operations.ts'
-import { type QueueHandle, queueHandle } from './tasks/queue-handle.ts'
-import { Queues } from './tasks/queues.ts'
-import { Retention, type RetentionHandle, type RetentionOptions, retentionHandle } from './tasks/retention.ts'
 import { read } from './tasks/settle.ts'
 import { outputOf, Waiting, type WaitOptions } from './tasks/waiting.ts'
+import type { MoveEvent } from './telemetry/events.ts'
 import { exportLines } from './transfer/export.ts'
 import { type ImportOptions, type ImportReport, importLines, type OpenLines } from './transfer/import.ts'
 import { type MoveOptions, type MoveReport, moveBetween } from './transfer/transfer.ts'
@@ -56,6 +56,7 @@ import { Worker } from './worker/worker.ts'
 type SubmitCallOptions = SubmitOptions & CallOptions & { readonly tx?: Transaction }
 type Getting = [definition: TaskDefinition | null, id: string, options?: CallOptions]
 
+/** What an application holds of a store: it submits tasks, reads and changes them, and makes workers. */
 export class Client extends TaskCalls {
   readonly #session: Session
   protected readonly queues: Queues
@@ -68,19 +69,30 @@ export class Client extends TaskCalls {
   readonly #workers = new Set<Worker>()
   readonly #monitors = new Set<Monitor>()
   readonly #remoteWorkers: RemoteWorkers
+  /** The client of which this is one by another name. */
+  readonly #origin: Client | null
   #closed = false
 
-  constructor(session: Session, retention?: RetentionOptions) {
+  constructor(session: Session, retention?: RetentionOptions, origin: Client | null = null) {
     super()
     this.#session = session
-    this.queues = new Queues(session)
-    this.#remoteWorkers = new RemoteWorkers(session)
-    this.#submitter = new Submitter(session, this.queues)
-    this.#waiting = new Waiting(session)
-    this.#scheduler = new Scheduler(session, this.#submitter)
+    this.#origin = origin
+    this.queues = origin === null ? new Queues(session) : origin.queues
+    this.#remoteWorkers = origin === null ? new RemoteWorkers(session) : origin.#remoteWorkers
+    this.#submitter = origin === null ? new Submitter(session, this.queues) : origin.#submitter.beside(session)
+    this.#waiting = origin === null ? new Waiting(session) : origin.#waiting
+    this.#scheduler = origin === null ? new Scheduler(session, this.#submitter) : origin.#scheduler
     this.#schedules = new Schedules(session, this.#submitter, this.#scheduler)
     this.#deadLetters = new DeadLetters(session, this.#waiting)
-    this.#retention = new Retention(session, retention ?? {})
+    this.#retention = origin === null ? new Retention(session, retention ?? {}) : origin.#retention
+  }
+
+  /**
+   * This client under another name: what a server does for a caller is in the histories as the caller's. Both share everything else; closing
+   * it stops its own workers only.
+   */
+  as(name: string): Client {
+    return new Client({ ...this.#open(), name }, undefined, this)
   }
 
   /** The address of the store, without secrets. */
@@ -103,11 +115,11 @@ export class Client extends TaskCalls {
   ): Promise<Task<Input, Output>>
   submit<Input>(type: string, input: Input & Storable<Input>, options?: SubmitCallOptions): Promise<Task>
   submit(type: string | TaskDefinition, input: unknown, options: SubmitCallOptions = {}) {
-    if (this.#closed) return Promise.reject(closedError())
+    if (this.#isClosed()) return Promise.reject(closedError())
     const { tx, signal, ...given } = options
     const submission = { type, input, options: given, tx }
-    if (signal === undefined) return submitOne(this.#session, this.#submitter, submission)
-    return this.run((session) => submitOne(session, this.#submitterOf(session), submission), options)
+    if (signal === undefined) return this.#submitter.submit(submission)
+    return this.run((session) => this.#submitterOf(session).submit(submission), options)
   }
 
   /** Each item has its own result, in order; a bad one does not stop the others. `shared` options apply to every item that does not set them. */
@@ -162,19 +174,20 @@ export class Client extends TaskCalls {
 
   /**
    * For servers that claim on behalf of remote workers: lists such a worker in `workers` and `why` until it stops calling. Without
-   * `worker`, it has renewed a lease and serves what it served before.
+   * `queues`, it has renewed a lease and serves what it served before.
    */
-  heardOfWorker(id: string, worker?: RemoteWorker): Promise<void> {
-    return this.run(() =>
-      worker === undefined ? this.#remoteWorkers.renewed(id) : this.#remoteWorkers.heardOf(checkWorkerId(id), worker),
-    )
+  heardOfWorker(id: string, worker: Partial<RemoteWorker> = {}): Promise<void> {
+    return this.run(() => this.#remoteWorkers.heardOf(checkWorkerId(id), worker))
   }
 
-  /** Checks the health of the store and its workers. Returns what was found, and how to fix it. Changes nothing. */
-  examine(options?: CallOptions): Promise<Finding[]> {
+  /** Checks the health of the store and its workers. Returns what was found, and how to fix it. Changes nothing. `quick` leaves out what may read the whole store. */
+  examine({ quick, ...options }: CallOptions & { readonly quick?: boolean } = {}): Promise<Finding[]> {
     // Loaded on demand: it is rarely used and large, and short-lived processes start faster without it.
     const load = import('./observe/examine.ts')
-    return this.run(async (session) => (await load).examine(session, this.queues, this.#scheduler.runner), options)
+    return this.run(
+      async (session) => (await load).examine(session, this.queues, this.#scheduler.runner, quick),
+      options,
+    )
   }
 
   /** Call after restoring a backup, with all other processes stopped. Adds a million to every fence, so that no fence is handed out twice. Then close this client. */
@@ -185,6 +198,14 @@ export class Client extends TaskCalls {
   /** For stores that use this machine's clock: resets dates that a process with a fast clock wrote into the future. */
   repairClock(): Promise<ClockRepair> {
     return this.run(async (session) => (await import('./observe/repair.ts')).repairClock(session))
+  }
+
+  /**
+   * Charts of the last minutes, hours and days. Keep one for the life of the process: `start()` makes it record. A process that only reads
+   * sees what others have recorded, and the last six minutes.
+   */
+  charts(): Charts {
+    return new Charts(this.#open(), this.queues)
   }
 
   /** Counts the tasks of every queue. A count stops at `cap` unless the store knows the exact number for free; `capped` names the counts that are lower bounds. */
@@ -297,8 +318,10 @@ export class Client extends TaskCalls {
     if (this.#closed) return
     this.#closed = true
     await Promise.all([...this.#workers, ...this.#monitors].map((one) => one.stop()))
+    if (this.#origin !== null) return
     this.#waiting.close()
     this.#session.events.close()
+    this.#session.contact.close()
     await this.#session.store.close()
   }
 
@@ -307,8 +330,12 @@ export class Client extends TaskCalls {
   }
 
   #open(): Session {
-    if (this.#closed) throw closedError()
+    if (this.#isClosed()) throw closedError()
     return this.#session
+  }
+
+  #isClosed(): boolean {
+    return this.#closed || (this.#origin === null ? false : this.#origin.#isClosed())
   }
 
   /** All errors are rejections, including those about invalid arguments. */

@@ -3,24 +3,38 @@
  * of contact: after an interruption, live workers need that long to renew their leases, and until then they look dead. What counts as a break
  * depends on the lease: four seconds of silence say nothing about a lease of a minute.
  */
-import { mayPass } from '../core/errors.ts'
+import { isConflict, mayPass } from '../core/errors.ts'
 import type { Store } from '../store/store.ts'
-import type { Clock } from './clock.ts'
+import type { Cancel, Clock } from './clock.ts'
 
-/** A call that took longer than this share of a lease was held up, and so may have been its holder's renewals. */
+/** A call that took longer than this share of a lease was delayed, so the renewals of that lease may have been delayed too. */
 const LONG_CALL = 1 / 3
-/** After a silence longer than this share of a lease it is unknown what happened meanwhile: this process may have been stopped, like the holder. */
+/** After a silence longer than this share of a lease, this process and the holder of the lease may both have been suspended. */
 const LONG_SILENCE = 1
-/** What is no break for a lease of this length is none at all: an idle worker looks ten times a second, and must be able to take the shortest leases. */
+/** Interruptions too short to matter for a lease of this length are ignored: an idle worker looks ten times a second, and must be able to take the shortest leases. */
 const SHORTEST_LEASE = 500
 
 /** A store takes no lease when the write has waited for a lock this long. */
 const HELD_UP = 1_000
 
+/** The shortest time between two beats of a pulse. */
+const BEAT = 150
+/** The next beat comes after this share of the silence so far: a long silence concerns only long leases, so beats may be rarer. */
+const BEATS = 1 / 4
+
+/** A timer that is late by as long as this process was suspended. */
+interface Pulse {
+  readonly since: number
+  readonly delay: number
+  /** Processor time used until then: a process that computed was not suspended. */
+  readonly used: number
+  readonly cancel: Cancel
+}
+
 interface Break {
   /** Monotonic: when contact began again. */
   readonly at: number
-  /** It was a break for leases shorter than this; longer ones outlast it. */
+  /** The break counts only for leases shorter than this. */
   readonly upTo: number
 }
 
@@ -29,8 +43,9 @@ export class Contact {
   /** Each concerns longer leases than those after it. */
   #breaks: readonly Break[]
   #lastAt: number
-  /** Contact was lost. It begins again with the next answer, not with the next try. */
+  /** Contact was lost. It begins again with the next reply, not with the next attempt. */
   #isLost = false
+  #pulse: Pulse | null = null
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -50,7 +65,37 @@ export class Contact {
     this.#passed(this.#clock.mono() - since - delay, LONG_CALL)
   }
 
-  /** Leases were to be taken, and none was. Where that took so long that the store had refused it as late, all writes were held up. */
+  /** Notices from now on when this process is suspended between two calls. Workers notice it by the timers between their looks. */
+  noticeSuspension(): void {
+    this.#pulse?.cancel()
+    this.#beat(BEAT, this.#clock.mono())
+  }
+
+  close(): void {
+    this.#pulse?.cancel()
+    this.#pulse = null
+  }
+
+  #beat(delay: number, begun: number): void {
+    const since = this.#clock.mono()
+    const tick = (): void => {
+      this.#checkPulse()
+      this.#beat(Math.max(BEAT, (this.#clock.mono() - begun) * BEATS), begun)
+    }
+    this.#pulse = { since, delay, used: this.#processorTime, cancel: this.#clock.after(delay, tick, true) }
+  }
+
+  #checkPulse(): void {
+    if (this.#pulse === null) return
+    const { since, delay, used } = this.#pulse
+    this.#passed(this.#clock.mono() - since - delay - (this.#processorTime - used), LONG_CALL)
+  }
+
+  get #processorTime(): number {
+    return this.#clock.processorTime?.() ?? 0
+  }
+
+  /** A commit that should have taken lapsed leases took none. If it took so long that the store refused it as late, all writes were delayed. */
   tookNone(since: number): void {
     if (this.#clock.mono() - since > HELD_UP) this.#broken(Number.POSITIVE_INFINITY)
   }
@@ -59,16 +104,25 @@ export class Contact {
   async watch<T>(call: () => Promise<T>): Promise<T> {
     const begun = this.#clock.mono()
     this.#passed(begun - this.#lastAt, LONG_SILENCE)
+    // The caller's timer may come before the pulse when a process goes on.
+    this.#checkPulse()
     try {
       const answer = await call()
       this.#answered(begun)
       return answer
     } catch (error) {
-      // A refusal proves contact. But if writes fail for now, other processes could not renew either.
-      if (mayPass(error)) this.#isLost = true
+      if (isLoss(error)) this.#isLost = true
       else this.#answered(begun)
       throw error
     }
+  }
+
+  /** For a call that may rightly take long: only a loss of contact is recorded. The answer is passed on as it is. */
+  notice<T>(answer: Promise<T>): Promise<T> {
+    answer.catch((error: unknown) => {
+      if (isLoss(error)) this.#isLost = true
+    })
+    return answer
   }
 
   #answered(begun: number): void {
@@ -78,7 +132,7 @@ export class Contact {
     this.#isLost = false
   }
 
-  /** `time` has passed without a word from the store: a break for leases of which it is more than this share. */
+  /** The store was silent for `time`: a break for every lease of which this is more than `share`. */
   #passed(time: number, share: number): void {
     if (time > SHORTEST_LEASE * share) this.#broken(time / share)
   }
@@ -91,25 +145,38 @@ export class Contact {
   }
 }
 
-/** Wraps a store so that its calls are watched. Inserts are not: inside a caller's transaction they must run synchronously. */
+/** A refusal proves contact. But if writes fail for now, other processes could not renew either. */
+const isLoss = (error: unknown): boolean => mayPass(error) && !isConflict(error)
+
+/**
+ * Wraps a store so that its calls are watched. Of documents, inserts and lists only failures count: what is asked before a claim fails first
+ * in an outage, and a claim that follows soon after it would seem to come after unbroken contact. What is in a caller's transaction is not watched.
+ */
 export const watched = (store: Store, contact: Contact): Store => ({
   capabilities: store.capabilities,
   address: store.address,
   leaseTtl: store.leaseTtl,
   claimsAtOnce: store.claimsAtOnce,
-  documents: store.documents,
+  documents: {
+    get: (name) => contact.notice(store.documents.get(name)),
+    put: (name, value, version) => contact.notice(store.documents.put(name, value, version)),
+    list: (prefix) => contact.notice(store.documents.list(prefix)),
+    delete: (name, version) => contact.notice(store.documents.delete(name, version)),
+  },
   now: () => contact.watch(() => store.now()),
-  insert: (insertions, options) => store.insert(insertions, options),
+  insert: (insertions, options) => contact.notice(store.insert(insertions, options)),
   claim: (want) => contact.watch(() => store.claim(want)),
   commit: (changes) => contact.watch(() => store.commit(changes)),
   renew: (renewals, now) => contact.watch(() => store.renew(renewals, now)),
   remove: (removals) => contact.watch(() => store.remove(removals)),
   get: (ids) => contact.watch(() => store.get(ids)),
   find: (key) => contact.watch(() => store.find(key)),
-  list: (query, page) => store.list(query, page),
-  count: (query, limits) => store.count(query, limits),
+  list: (query, page) => contact.notice(store.list(query, page)),
+  count: (query, limits) => contact.notice(store.count(query, limits)),
   wake: (listener) => store.wake(listener),
   close: () => store.close(),
+  ...(store.isCongested && { isCongested: () => store.isCongested!() }),
+  ...(store.join && { join: (tx) => store.join!(tx) }),
   ...(store.waitingGroups && { waitingGroups: (request) => contact.watch(() => store.waitingGroups!(request)) }),
   ...(store.countQueues && { countQueues: (names, cap, now) => store.countQueues!(names, cap, now) }),
   ...(store.detachedKeys && { detachedKeys: store.detachedKeys }),

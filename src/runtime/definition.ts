@@ -4,6 +4,7 @@ import { type Code, HoldfastError } from '../core/errors.ts'
 import { mergeOptions } from '../core/merge-options.ts'
 import { checkDefaults, checkName, DEFAULTABLE, type SubmitOptions } from '../core/submission.ts'
 
+/** The submit options that a definition can have as defaults. */
 export type SubmitDefaults = Omit<SubmitOptions, 'id' | 'idempotencyKey' | 'coalesce' | 'at' | 'expiresAt'>
 
 /** `Input` is what submit takes. `Parsed` is what the handler receives. `Output` is what the handler and `wait` return. */
@@ -23,6 +24,7 @@ type Definition = TaskDefinition<any, any, any>
 export type TypeOrDefinition = string | Definition
 /** The input type of a definition; `unknown` for a plain type name. */
 export type InputFor<T> = T extends TaskDefinition<infer Input, infer _, infer __> ? Input : unknown
+/** The output type of a definition; `unknown` for a plain type name. */
 export type OutputFor<T> = T extends TaskDefinition<infer _, infer __, infer Output> ? Output : unknown
 
 /** An input type that rejects values JSON cannot hold, as far as the type system can tell. */
@@ -41,10 +43,18 @@ export type Storable<T> = T extends
       : T
 
 /**
- * Your own open transaction: a `DatabaseSync` of node:sqlite, or on PostgreSQL a client of pg or any object with the same
- * query function.
+ * Your own open transaction. On PostgreSQL: of pg, drizzle, kysely, knex, postgres.js, prisma or TypeORM, or any object with the query function of pg. On
+ * SQLite: a `DatabaseSync` of node:sqlite, a database of better-sqlite3, or the transaction of drizzle on one of these.
  */
-export type Transaction = SqliteTransaction | PostgresTransaction
+export type Transaction =
+  | SqliteTransaction
+  | BetterSqliteTransaction
+  | PgTransaction
+  | DrizzleTransaction
+  | KyselyTransaction
+  | KnexTransaction
+  | PostgresJsTransaction
+  | PrismaTransaction
 
 interface SqliteTransaction {
   readonly isTransaction: boolean
@@ -53,13 +63,45 @@ interface SqliteTransaction {
   location(): string | null
 }
 
-interface PostgresTransaction {
+interface BetterSqliteTransaction {
+  readonly inTransaction: boolean
+  exec(sql: string): unknown
+  prepare(sql: string): object
+}
+
+interface PgTransaction {
   query(text: string, values: unknown[]): Promise<{ readonly rows: readonly object[] }>
+}
+
+interface DrizzleTransaction {
+  rollback(): never
+  select(...args: never[]): unknown
+}
+
+interface KyselyTransaction {
+  readonly isTransaction: true
+  executeQuery(...args: never[]): Promise<unknown>
+}
+
+interface KnexTransaction {
+  readonly isTransaction?: boolean
+  raw(...args: never[]): unknown
+  savepoint(...args: never[]): unknown
+}
+
+interface PostgresJsTransaction {
+  unsafe(...args: never[]): unknown
+  savepoint(...args: never[]): unknown
+}
+
+interface PrismaTransaction {
+  $queryRawUnsafe(text: string, ...values: never[]): PromiseLike<unknown>
 }
 
 type InputOf<S> = S extends StandardSchemaV1<infer Input, unknown> ? Input : unknown
 type ParsedOf<S> = S extends StandardSchemaV1<unknown, infer Parsed> ? Parsed : unknown
 
+/** Schemas and defaults of a definition. */
 export interface DefineOptions<I, O> extends SubmitDefaults {
   /** Any Standard Schema: zod, valibot, arktype. Submit checks with it; the worker parses again. */
   readonly input?: I
@@ -93,7 +135,16 @@ export function defineTask(
 
 /** A plain type name works wherever a definition does. */
 export const asDefinition = (type: string | TaskDefinition): TaskDefinition =>
-  typeof type === 'string' ? { type, input: null, output: null, options: {} } : type
+  typeof type === 'string' ? { type, input: null, output: null, options: {} } : checkDefinition(type)
+
+const checkDefinition = (definition: TaskDefinition): TaskDefinition => {
+  if (typeof (definition as unknown) === 'object' && definition !== null) return definition
+  throw new HoldfastError(
+    'INVALID_TASK',
+    `the type is ${String(definition)}, not a name or a definition: modules that import each other see undefined at first`,
+    { field: 'type' },
+  )
+}
 
 /** Options of the call override the definition's defaults, including a default that has the same meaning under another name. */
 export const withDefaults = ({ options }: Pick<TaskDefinition, 'options'>, given: SubmitOptions): SubmitOptions =>

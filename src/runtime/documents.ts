@@ -30,7 +30,7 @@ export const editDocument = async (
 /** Repeats `attempt` until it returns true. Losing every time to other processes means that something is wrong. */
 export const untilWritten = async (name: string, attempt: () => Promise<boolean>): Promise<void> => {
   for (let tries = 0; tries < TRIES; tries++) if (await attempt()) return
-  throw new HoldfastError('STORE_CONFLICT', `${name} changed under every one of ${TRIES} tries`, { name })
+  throw new HoldfastError('STORE_CONFLICT', `${name} changed during each of ${TRIES} tries`, { name })
 }
 
 /** Like `put`; after a conflict or a lost reply it returns the document that is stored now. */

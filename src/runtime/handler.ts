@@ -1,12 +1,15 @@
 /** What the author of a handler sees: its signature, its context, and why its signal aborts. */
-import type { Duration } from '../core/durations.ts'
+import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { RescheduleError, RescheduleOptions } from '../core/failure.ts'
-import type { Task } from '../core/task-view.ts'
+import type { Task } from '../core/observe/task-view.ts'
+import type { ShownStep } from '../core/steps/journal.ts'
+import type { Duration } from '../core/values/durations.ts'
 import type { Client } from './client.ts'
-import type { Logger } from './logger.ts'
+import type { Transaction } from './definition.ts'
+import type { Logger } from './telemetry/logger.ts'
 
 /** Why a handler's signal aborted. */
-export type AbortReason = 'timeout' | 'cancelled' | 'lease-lost' | 'shutdown'
+export type AbortReason = 'timeout' | 'cancelled' | 'lease-lost' | 'shutdown' | 'parked'
 
 /** `ctx.signal.reason`: branch on `kind`. */
 export class AbortedError extends Error {
@@ -17,6 +20,27 @@ export class AbortedError extends Error {
     super(`aborted: ${kind}`)
     this.kind = kind
   }
+}
+
+/** What the function of a step gets. */
+export interface StepContext {
+  /** The same in every run of this step: pass it to other systems as an idempotency key. */
+  readonly key: string
+}
+
+/** The handler's own open transaction, on PostgreSQL or SQLite: what is written commits with it, or not at all. */
+export interface InTransaction {
+  readonly tx: Transaction
+}
+
+/** Options of `ctx.waitFor`. */
+export interface WaitForOptions<Value = unknown> {
+  /** The name of the signal. Default: the name of the step. */
+  readonly signal?: string
+  /** After this time it throws `SignalTimeout`. Default: it waits forever. */
+  readonly timeout?: Duration
+  /** Any Standard Schema. A value that it refuses is taken, and throws `SignalInvalid`. */
+  readonly schema?: StandardSchemaV1<unknown, Value>
 }
 
 /** `Input` is the type as submitted, before the schema parsed it. */
@@ -34,6 +58,22 @@ export interface TaskContext<Input = unknown> {
   readonly log: Logger
   /** Visible to other processes within about half a second; the last value wins. */
   progress(value: unknown): void
+  /**
+   * Runs `run` and stores its result before it resolves. Every later run of the task returns the stored result instead. Each name is used once in
+   * a run. The result is stored as JSON.
+   */
+  step<Value>(name: string, run: (step: StepContext) => Value | Promise<Value>, options?: InTransaction): Promise<Value>
+  /**
+   * Completes the task in the handler's own transaction, as its last statement: your rows and the end of the task are committed
+   * together or not at all. The value that the handler returns afterwards is ignored. On SQLite it throws at once.
+   */
+  complete(output: unknown, options: InTransaction): Promise<void>
+  /** Frees the slot and ends this run; the handler starts again from the top when the time has passed, and then this resolves at once. */
+  sleep(name: string, duration: Duration): Promise<void>
+  /** Ends this run, as `sleep` does, until `client.signal(id, signal, value)` is called. Resolves with the value. */
+  waitFor<Value = unknown>(name: string, options?: WaitForOptions<Value>): Promise<Value>
+  /** What earlier runs and this one have recorded. */
+  steps(): Promise<readonly ShownStep[]>
   /** `return ctx.reschedule('60s')`: durable sleep. */
   reschedule(delay: Duration, options?: RescheduleOptions): RescheduleError
 }
@@ -44,10 +84,11 @@ export type Handler<Input = unknown, Output = unknown, Raw = Input> = (
   ctx: TaskContext<Raw>,
 ) => Output | RescheduleError | Promise<Output | RescheduleError>
 
+/** How many tasks a batch has, and how long its first task waits for others. */
 export interface BatchOptions {
-  /** Tasks in one call at the most: 1 to 1,000. */
+  /** The most tasks in one call: 1 to 1,000. */
   readonly size: number
-  /** How long the first task waits for others. Default 0: what is there. Never longer than half a lease. */
+  /** How long the first task waits for others. Default 0: it starts with the tasks that are there. Never longer than half a lease. */
   readonly wait?: Duration
 }
 
@@ -58,7 +99,7 @@ export interface BatchContext<Input = unknown> {
   readonly signal: AbortSignal
   readonly workerId: string
   readonly log: Logger
-  /** What belongs to one task: its own signal, fence, progress and log. */
+  /** The context of one task: its own signal, fence, progress and log. */
   of(task: { readonly id: string }): TaskContext<Input>
 }
 

@@ -1,8 +1,9 @@
 /** The upkeep that every store needs: fires schedules, takes back leases of dead workers, ends expired tasks, applies retention. */
+
+import type { Retention } from './cleanup/retention.ts'
+import { Sweeper } from './cleanup/sweeper.ts'
+import type { Queues } from './queues/queues.ts'
 import { newOp, type Session } from './session.ts'
-import type { Queues } from './tasks/queues.ts'
-import type { Retention } from './tasks/retention.ts'
-import { Sweeper } from './tasks/sweeper.ts'
 
 /** Fires schedules: see runtime/schedules. */
 interface Schedulers {
@@ -10,6 +11,7 @@ interface Schedulers {
   stop(): Promise<void>
 }
 
+/** Sweeps a store without running tasks: lapsed leases, expired tasks, due schedules, retention. */
 export class Monitor {
   readonly #scheduler: Schedulers
   readonly #retention: Retention

@@ -1,10 +1,10 @@
 /** Retries idempotent calls while contact with the store is lost. */
 import { type HoldfastError, isContactLost, isUnconnected } from '../core/errors.ts'
+import { fullJitter } from '../core/values/jitter.ts'
 import { pause } from './clock.ts'
 import type { Session } from './session.ts'
 
-const FIRST_WAIT = 20
-const LONGEST_WAIT = 1_000
+const WAITS = { first: 20, longest: 1_000 }
 const TRIES = 5
 /** No retry starts after this long: a store that does not answer has used up its own deadline by then. */
 const PATIENCE = 10_000
@@ -35,9 +35,11 @@ export const withPatience = async <T>(
   }
 }
 
+/** What a server says while it restarts, or is full for a moment. Other reasons, such as a wrong password, do not end by themselves. */
+const REFUSED: ReadonlySet<unknown> = new Set(['refused', 'not-ready', 'too-many-connections'])
+
 const isRefused = (error: unknown): boolean =>
-  isUnconnected(error) && (error as HoldfastError).details['reason'] === 'refused'
+  isUnconnected(error) && REFUSED.has((error as HoldfastError).details['reason'])
 
 /** How long to wait before the next try. */
-export const waitBefore = (tries: number, { random }: Session): number =>
-  random() * Math.min(FIRST_WAIT * 2 ** tries, LONGEST_WAIT)
+export const waitBefore = (tries: number, { random }: Session): number => fullJitter(WAITS, tries, random())

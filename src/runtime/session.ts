@@ -6,11 +6,11 @@ import type { SubmitOptions } from '../core/submission.ts'
 import type { Store } from '../store/store.ts'
 import type { Clock, Random } from './clock.ts'
 import type { Contact } from './contact.ts'
-import type { Events } from './events.ts'
 import type { HeldLeases } from './held-leases.ts'
-import type { Logger } from './logger.ts'
 import type { StoreTime } from './store-time.ts'
-import type { Tracing } from './tracing.ts'
+import type { Events } from './telemetry/events.ts'
+import type { Logger } from './telemetry/logger.ts'
+import type { Tracing } from './telemetry/tracing.ts'
 
 export interface Session {
   readonly store: Store

@@ -1,6 +1,6 @@
 /** An estimate of the store's time: the last reading (the anchor) plus the elapsed monotonic time. */
 import { isHoldfastError } from '../core/errors.ts'
-import { isCredible } from '../core/host-clock.ts'
+import { isCredible } from '../core/host/host-clock.ts'
 import type { Instant } from '../core/task.ts'
 import type { Store } from '../store/store.ts'
 import type { Clock } from './clock.ts'

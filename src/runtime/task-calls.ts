@@ -1,10 +1,12 @@
 /** Calls on existing tasks: move, amend, remove, or run one by hand. */
 import { type AmendOptions, runNow } from '../core/amend.ts'
 import * as machine from '../core/machine.ts'
+import type { Task } from '../core/observe/task-view.ts'
 import type { Holder } from '../core/task.ts'
-import type { Task } from '../core/task-view.ts'
 import type { CallOptions } from './abortable.ts'
+import { type PruneOptions, pruneEnded } from './cleanup/retention.ts'
 import type { AnyDefinition, TaskDefinition } from './definition.ts'
+import type { Queues } from './queues/queues.ts'
 import type { Session } from './session.ts'
 import { amendById } from './tasks/amend.ts'
 import { type CancelManyOptions, cancelMany } from './tasks/cancel-many.ts'
@@ -21,8 +23,7 @@ import {
   leaseOf,
   moveById,
 } from './tasks/operations.ts'
-import type { Queues } from './tasks/queues.ts'
-import { type PruneOptions, pruneEnded } from './tasks/retention.ts'
+import { type SignalOptions, signalById } from './tasks/signal.ts'
 
 export interface Signalled {
   readonly signal?: AbortSignal | undefined
@@ -69,6 +70,19 @@ export abstract class TaskCalls {
   /** Makes a scheduled or retrying task due now. */
   runNow(id: string, options?: CallOptions): Promise<Task> {
     return this.run((session) => moveById(session, id, ['amend'], runNow), options)
+  }
+
+  /**
+   * Sends a signal to a task that is pending or running. It is kept until a `ctx.waitFor` of its handler takes it, and makes a task that waits for
+   * it due at once. A repeat with the same `signalId` succeeds and changes nothing.
+   */
+  signal(
+    id: string,
+    name: string,
+    value?: unknown,
+    { signal, ...options }: SignalOptions & CallOptions = {},
+  ): Promise<Task> {
+    return this.run((session) => signalById(session, id, name, value, options), { signal })
   }
 
   /** Expires a pending task now. */

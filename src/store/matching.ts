@@ -3,6 +3,7 @@ import type { Instant, TaskRecord } from '../core/task.ts'
 import { matchesView } from '../core/views.ts'
 import type { Query } from './store.ts'
 
+/** Whether a task matches a query. */
 export const matches = (task: TaskRecord, query: Query, now: Instant): boolean =>
   (query.queue === undefined || task.queue === query.queue) &&
   (query.type === undefined || task.type === query.type) &&

@@ -1,8 +1,9 @@
 /** What a store must do, in prose and types. It keeps tasks; it never decides what happens to one. */
-import type { Fact } from '../core/diagnosis.ts'
-import type { ClaimLimits } from '../core/group-turns.ts'
+
+import type { ClaimLimits } from '../core/flow/group-turns.ts'
 import type { LeaseRenewal } from '../core/guards.ts'
 import type { KeyRecord } from '../core/idempotency.ts'
+import type { Fact } from '../core/observe/diagnosis.ts'
 import type { Change, Instant, TaskRecord, TaskStatus } from '../core/task.ts'
 import type { CountedView, ViewFilter } from '../core/views.ts'
 import type { LeaseBoard } from './threads/lease-board.ts'
@@ -10,12 +11,13 @@ import type { LeaseBoard } from './threads/lease-board.ts'
 /**
  * What not every store can do; each has a page in docs/stores.
  * - `exact-order`: a claim returns exactly the first tasks of the queue, not approximately.
- * - `transactions`: insert can join the caller's own transaction.
+ * - `transactions`: insert, and changes of a task by `join`, can be part of the caller's own transaction.
  * - `host-clock`: the store's time is this machine's; no estimate is needed.
  * - `due-of-all-queues`: a claim reports the overdue tasks of every queue of the store, not only of the one that it names.
  */
 export type Capability = 'exact-order' | 'transactions' | 'host-clock' | 'due-of-all-queues'
 
+/** A task to insert, with its idempotency key. */
 export interface Insertion {
   readonly task: TaskRecord
   /** Present when the task has an idempotency key. */
@@ -34,6 +36,7 @@ export type Inserted =
   | { readonly outcome: 'existing'; readonly key: KeyRecord; readonly task: TaskRecord | null }
   | { readonly outcome: 'clash'; readonly task: TaskRecord }
 
+/** What a worker asks of a store: how many tasks, of which queues and types. */
 export interface ClaimRequest {
   readonly queue: string
   /** Only tasks of these types; null means any type. */
@@ -53,6 +56,7 @@ export interface ClaimRequest {
   readonly limits?: ClaimLimits
 }
 
+/** The tasks that were claimed, and when to ask again. */
 export interface ClaimResult {
   /**
    * Claimed by this call, exactly as machine.claim decides, without history, in the order to run them. If payloads are large there may be
@@ -78,6 +82,7 @@ export interface ClaimResult {
   readonly isHeldBack?: boolean
 }
 
+/** Which groups of a queue are listed, and from which on. */
 export interface GroupsRequest {
   readonly queue: string
   readonly types: readonly string[] | null
@@ -89,13 +94,18 @@ export interface GroupsRequest {
 /** `conflict`: the revision (or the lease's end) was not the one expected; nothing was written. */
 export type Committed = 'written' | 'conflict' | 'gone'
 
+/** The renewal of one lease: which task, and until when. */
 export interface Renewal extends LeaseRenewal {
   readonly id: string
 }
 
-/** `cancel`: still held, but a cancellation was requested. */
-export type Renewed = 'held' | 'cancel' | 'lost'
+/**
+ * `cancel`: still held, but a cancellation was requested. `locked`: still held, but not renewed, because a transaction of the caller has locked the
+ * row. Until that ends, no other worker can take the lease.
+ */
+export type Renewed = 'held' | 'cancel' | 'lost' | 'locked'
 
+/** A task that is to be removed, and the revision that it must have. */
 export interface Removal {
   readonly id: string
   readonly revision: number
@@ -103,8 +113,10 @@ export interface Removal {
   readonly endKey: boolean
 }
 
+/** What became of a removal. */
 export type Removed = 'removed' | 'conflict' | 'gone'
 
+/** A filter of tasks as a store takes it. */
 export interface Query {
   readonly queue?: string
   readonly type?: string
@@ -126,6 +138,7 @@ export interface Query {
   readonly updatedBefore?: Instant
 }
 
+/** A page of tasks to read: its size and where it begins. */
 export interface Page {
   /** Ordered by id, which for ids made by Holdfast is the time of creation. */
   readonly order: 'newest' | 'oldest'
@@ -135,18 +148,19 @@ export interface Page {
   /** For views that depend on time; null means the store's clock. */
   readonly now: Instant | null
   /**
-   * With `newest`: scan at most about this many tasks, unless an index leads to the matches. If absent, scan until the page
-   * is full. A store may ignore it if its lists are never long.
+   * Scan at most about this many tasks, unless an index leads to the matches. If absent, scan until the page is full. A store may ignore it if its lists are never long.
    */
   readonly maxScanned?: number
 }
 
+/** Tasks, and the cursor of the next page. */
 export interface TaskList {
   readonly tasks: readonly TaskRecord[]
   /** The scan stopped before the page was full and before all tasks were scanned: continue after this id. */
   readonly stoppedAt: string | null
 }
 
+/** How far `count` counts, and from when. */
 export interface CountLimits {
   /** Stop counting here. With `maxScanned`, a number that the store knows at no cost may be larger. */
   readonly cap: number
@@ -155,6 +169,7 @@ export interface CountLimits {
   readonly now: Instant | null
 }
 
+/** A small record beside the tasks: a schedule, a pause, a registration. */
 export interface Document {
   readonly name: string
   readonly value: string
@@ -189,6 +204,7 @@ export interface QueueCounts extends Readonly<Record<CountedView, number>> {
   readonly capped: readonly CountedView[]
 }
 
+/** What a count found. */
 export interface Counted {
   readonly count: number
   /** Counting stopped, so there may be more. */
@@ -199,12 +215,13 @@ export interface Counted {
 export interface Keeper {
   /**
    * A claim of this worker is about to be sent. Its leases are renewed even before the board shows that the reply was seen, because the
-   * reply may wait behind a busy event loop. If absent, leases are renewed from `hold` on.
+   * reply may wait behind a busy event loop. If absent, leases are renewed from `hold` on. `since` is monotonic: the keeper may hear of it late.
    */
-  claiming?(op: string, ticket: number): void
+  claiming?(op: string, ticket: number, since: number): void
   /** For stores that lease one task after another: the claim `op` is about to lease this one. */
   leasing?(op: string, id: string): void
-  hold(leases: readonly HeldLease[]): void
+  /** `since` is monotonic: the leases began no earlier. The keeper may hear of them late, and renews them a third of their length after that. */
+  hold(leases: readonly HeldLease[], since: number): void
   /** Renews soon, and writes this JSON text with it. */
   progress(slot: number, progress: string): void
   /** Delivers pending reports synchronously, before the event loop gets to them. Absent if reports are never delayed. */
@@ -212,6 +229,7 @@ export interface Keeper {
   close(): void
 }
 
+/** A lease that a process holds, for its renewal. */
 export interface HeldLease {
   /** Its slot on the board. */
   readonly slot: number
@@ -220,6 +238,7 @@ export interface HeldLease {
   readonly progress?: string
 }
 
+/** Options of the keeper of leases. */
 export interface KeeperOptions {
   readonly workerId: string
   readonly board: LeaseBoard
@@ -231,11 +250,21 @@ export interface KeeperOptions {
   report(results: readonly KeeperReport[], renewedAt: number): void
 }
 
+/** What the keeper did for one lease. */
 export interface KeeperReport {
   /** UNHELD for a lease whose claim reply has not been seen. */
   readonly slot: number
   readonly token: string
   readonly renewed: Renewed
+}
+
+/** The caller's open transaction. Where it `isSynchronous`, its methods return or throw at once. */
+export interface JoinedTransaction {
+  readonly isSynchronous: boolean
+  /** As it is in this transaction. */
+  read(id: string): TaskRecord | null | Promise<TaskRecord | null>
+  /** Reads the task again, keeps others from changing it until the transaction ends, and writes what `decide` returns. */
+  change(id: string, decide: (task: TaskRecord | null) => Change | null): void | Promise<void>
 }
 
 /** null means that any queue may have work. */
@@ -250,6 +279,7 @@ export interface ClockRepaired {
 /** The slot of a lease that is not held yet. */
 export const UNHELD = -1
 
+/** Options of `insert`. */
 export interface InsertOptions {
   /** The caller's transaction, for stores with `transactions`. The insert takes effect when it commits. */
   readonly tx?: unknown
@@ -292,7 +322,7 @@ export interface Store {
   /** The record of `key`, expired or not, and its task if that still exists. */
   find(key: string): Promise<{ readonly key: KeyRecord; readonly task: TaskRecord | null } | null>
   /**
-   * Without history. A page ends early with the task that brings it to `PAGE_WEIGHT` (core/page-weight.ts): `isLastPage` tells whether
+   * Without history. A page ends early with the task that brings it to `PAGE_WEIGHT` (core/storage/page-weight.ts): `isLastPage` tells whether
    * there may be more.
    */
   list(query: Query, page: Page): Promise<TaskList>
@@ -304,6 +334,11 @@ export interface Store {
   close(): Promise<void>
 
   // The following members are optional.
+
+  /** For now, a second claim of a worker from the same queue would only slow down the first. */
+  isCongested?(): boolean
+  /** Joins the caller's own open transaction. Present in stores with `transactions`. */
+  join?(tx: unknown): JoinedTransaction
 
   /**
    * Groups of the queue that have a ready task of these types, beginning behind `after`, in the order in which they take turns. Left out: a
@@ -319,7 +354,7 @@ export interface Store {
    * earlier can still become visible. If absent, no write takes longer than some seconds.
    */
   visibleUntil?(): Promise<Instant>
-  /** Facts about its health, for `doctor`. core/diagnosis.ts decides which of them are problems, and how to fix them. */
+  /** Facts about its health, for `doctor`. core/observe/diagnosis.ts decides which of them are problems, and how to fix them. */
   examine?(): Promise<readonly Fact[]>
   /** Repairs what a process with a clock far ahead has written. Only for persistent stores that use the host's clock. */
   repairClock?(): Promise<ClockRepaired>
@@ -332,5 +367,5 @@ export interface Store {
   keeper?(options: KeeperOptions): Keeper
 }
 
-export type { ClaimLimits, GroupRange, GroupTurns } from '../core/group-turns.ts'
+export type { ClaimLimits, GroupRange, GroupTurns } from '../core/flow/group-turns.ts'
 export type { Change, Instant, KeyRecord, TaskRecord, TaskStatus }

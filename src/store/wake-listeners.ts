@@ -1,6 +1,7 @@
 /** The listeners for work in a store. The source of wake-ups is started with the first listener and stopped with the last. */
 import type { WakeListener } from './store.ts'
 
+/** Who is called when there is new work. */
 export class WakeListeners {
   readonly #listeners = new Set<WakeListener>()
   readonly #watch: (isOn: boolean) => void

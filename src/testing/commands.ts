@@ -1,12 +1,13 @@
 /** Chooses the next random call of a model walk: any call of the contract, sometimes with outdated records. */
-import { amend } from '../core/amend.ts'
+import { amend, runNow } from '../core/amend.ts'
 import { HoldfastError } from '../core/errors.ts'
-import type { ClaimLimits } from '../core/group-turns.ts'
+import type { ClaimLimits } from '../core/flow/group-turns.ts'
 import type { KeyRecord } from '../core/idempotency.ts'
 import * as machine from '../core/machine.ts'
+import { recordSteps, settleWaits, signal } from '../core/steps/steps.ts'
 import { newSubmission } from '../core/submission.ts'
 import type { Change, Instant, TaskRecord, TaskStatus } from '../core/task.ts'
-import { depart } from '../core/transfer.ts'
+import { depart } from '../core/transfer/transfer.ts'
 import { VIEWS, viewFilter } from '../core/views.ts'
 import type { ClaimRequest, Insertion, Page, Query, Removal, Renewal } from '../store/store.ts'
 import type { Model } from './model.ts'
@@ -145,6 +146,53 @@ type Decide = (task: TaskRecord, actor: machine.Actor, random: Random) => Change
 
 const held = (task: TaskRecord) => ({ token: task.lease!.token })
 
+const MAX_PAYLOAD = 1_024
+const STEPS = ['s1', 's2', 's3', 's4'] as const
+const SIGNALS = ['go', 'stop'] as const
+
+/** What a task remembers can only be told from its journal, which a claim and a list leave out. */
+const hasWhole = ({ hasJournal, journal }: TaskRecord): boolean => !hasJournal || journal.length > 0
+
+const step: Decide = (task, { now }, random) =>
+  hasWhole(task)
+    ? recordSteps(
+        task,
+        held(task),
+        several(random, 2, () => ({
+          name: random.pick(STEPS),
+          value: random.chance(0.2) ? null : { text: String(random.below(9)), encoding: 'json' },
+        })),
+        { now, maxPayload: MAX_PAYLOAD },
+      )
+    : null
+
+const wait: Decide = (task, { now }, random) => {
+  if (!hasWhole(task)) return null
+  const waits = several(random, 2, (i) => {
+    const isSleep = random.chance(0.5)
+    return {
+      name: `${isSleep ? 'nap' : 'wait'}${i}.${random.below(3)}`,
+      signal: isSleep ? null : random.pick(SIGNALS),
+      until: isSleep || random.chance(0.5) ? now + random.below(400) : null,
+    }
+  })
+  return settleWaits(task, held(task), waits, {
+    now,
+    maxPayload: MAX_PAYLOAD,
+    refusal: () => random.pick([null, null, 'no']),
+  }).change
+}
+
+const signalled: Decide = (task, actor, random) =>
+  hasWhole(task)
+    ? signal(
+        task,
+        { id: random.pick([actor.op, 'again']), name: random.pick(SIGNALS), value: { text: '1', encoding: 'json' } },
+        actor,
+        MAX_PAYLOAD,
+      )
+    : null
+
 const leave: Decide = (task, actor) => depart(task, actor, 'elsewhere:')
 
 const DECISIONS: Readonly<Record<TaskStatus, readonly [Decide, ...Decide[]]>> = {
@@ -154,8 +202,13 @@ const DECISIONS: Readonly<Record<TaskStatus, readonly [Decide, ...Decide[]]>> = 
     (task, actor) => machine.expire(task, actor),
     (task, actor) => machine.cancel(task, actor, 'why not'),
     (task, actor, random) => machine.overdue(task, actor, random.next()),
+    (task, actor) => runNow(task, actor),
+    signalled,
   ],
   running: [
+    step,
+    wait,
+    signalled,
     (task, { now }, random) =>
       machine.complete(task, held(task), { text: String(random.below(9)), encoding: 'json' }, now),
     (task, { now }, random) =>
@@ -177,7 +230,11 @@ const DECISIONS: Readonly<Record<TaskStatus, readonly [Decide, ...Decide[]]>> = 
   completed: [(task, actor) => machine.archive(task, actor), leave],
   failed: [
     (task, actor) => machine.retry(task, actor),
-    (task, actor, random) => machine.replay(task, actor, random.pick([null, actor.now + 400])),
+    (task, actor, random) =>
+      machine.replay(task, actor, {
+        expiresAt: random.pick([null, actor.now + 400]),
+        fresh: random.pick([false, true]),
+      }),
     (task, actor) => machine.archive(task, actor),
     (task, actor) => machine.archive(task, actor, '01900000-0000-7000-8000-00000000abcd'),
   ],

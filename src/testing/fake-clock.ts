@@ -4,6 +4,7 @@ import type { Instant } from '../core/task.ts'
 import type { Cancel, Clock } from '../runtime/clock.ts'
 import { Random } from './random.ts'
 
+/** Where a `FakeClock` begins. */
 export interface FakeClockOptions {
   /** The start time. */
   readonly now?: Instant
@@ -74,7 +75,8 @@ export class FakeClock implements Clock {
       timer.tick()
       await this.settle()
     }
-    this.#elapsed = end
+    // Something that it started may have advanced further.
+    this.#elapsed = Math.max(this.#elapsed, end)
   }
 
   advanceTo(instant: Instant): Promise<void> {

@@ -10,6 +10,7 @@ import type { DetachedKeys, Documents, Store } from '../store/store.ts'
  */
 export type Fate = 'pass' | 'lose-reply' | 'drop-request' | 'silence'
 
+/** The name of a call to a store. */
 export type StoreCall =
   | 'now'
   | 'insert'

@@ -6,6 +6,7 @@ import { type Command, nextCommand } from './commands.ts'
 import { Model, plain } from './model.ts'
 import { Random } from './random.ts'
 
+/** How long a walk is, and from which seed. */
 export interface WalkOptions {
   readonly seed: number
   readonly steps: number

@@ -1,7 +1,7 @@
 /** The expected content of a store, computed by the core alone: records, keys, and the answers that follow from them. */
 import assert from 'node:assert/strict'
 import { claimOrder } from '../core/claim-order.ts'
-import { permitted, UNLIMITED } from '../core/group-turns.ts'
+import { permitted, UNLIMITED } from '../core/flow/group-turns.ts'
 import { type KeyRecord, keyIsLive } from '../core/idempotency.ts'
 import * as machine from '../core/machine.ts'
 import { applyChange, type Change, type Instant, type TaskRecord } from '../core/task.ts'
@@ -23,7 +23,7 @@ import type {
 /** Without the store's private data. */
 export const plain = ({ mark: _, ...record }: TaskRecord): TaskRecord => record
 
-const withoutHistory = (record: TaskRecord): TaskRecord => ({ ...plain(record), history: [] })
+const withoutHistory = (record: TaskRecord): TaskRecord => ({ ...plain(record), history: [], journal: [] })
 
 export class Model {
   readonly tasks = new Map<string, TaskRecord>()

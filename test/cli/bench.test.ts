@@ -102,9 +102,12 @@ describe('bench --cost', () => {
         /^a task in a batch {3}3\.\d\d PUT, 0\.\d\d GET, 0\.\d\d LIST, 0\.\d\d DELETE: \$1[5-9]\.\d\d a million$/m,
       )
       expect(stdout).toMatch(/^a single task {7}4\.\d\d PUT, .* DELETE: \$2\d\.\d\d a million$/m)
+      expect(stdout).toMatch(
+        /^under limits {8}\d\.\d\d PUT, .* a million \(in a batch, ten tasks of each group, two at once\)$/m,
+      )
       expect(stdout).toContain("at AWS's list prices: $5 per million PUT or LIST, $0.40 per million GET, DELETE free")
-      // Removed tasks leave tombstones and sweep entries until the next sweep; everything else is gone.
-      const after = [...stub.objects.keys()].filter((key) => !/^jobs\/(sweep|tasks)\//.test(key)).sort()
+      // Removed tasks leave tombstones and sweep entries until the next sweep, and groups their registers of places; everything else is gone.
+      const after = [...stub.objects.keys()].filter((key) => !/^jobs\/(sweep|tasks|places)\//.test(key)).sort()
       // And the mark that the index of ended tasks is complete, with nothing in it.
       // The wake object stays, too.
       expect(after).toEqual(['jobs/ended.json', ...before, 'jobs/wake.json'].sort())
@@ -113,6 +116,8 @@ describe('bench --cost', () => {
       const { cost, prices } = JSON.parse((await folder.run([...args, '--json'], { env })).stdout)
       expect(prices).toEqual({ PUT: 5, GET: 0.4, LIST: 5, DELETE: 0 })
       expect(cost.batch.requestsPerTask.PUT).toBeLessThan(3.5)
+      // Places of the queue and of each group are taken and given up.
+      expect(cost.limited.requestsPerTask.PUT).toBeGreaterThan(cost.batch.requestsPerTask.PUT)
       expect(cost.alone.dollarsPerMillionTasks).toBeGreaterThan(cost.batch.dollarsPerMillionTasks)
     } finally {
       await stub.close()

@@ -30,7 +30,7 @@ test('every module that a thread or a process starts from is there', () => {
 test('a module in a shared chunk gets its own location', () => {
   const chunks = globSync('chunks/*.js', { cwd: DIST }).map((name) => readFileSync(new URL(name, DIST), 'utf8'))
   const places = chunks.flatMap((code) => [
-    ...code.matchAll(/import\.meta\.url\.replace\(\/\[\^\/\]\*\$\/, ["']([^"']+)["']\)/g),
+    ...code.matchAll(/import\.meta\.url\.replace\(\/\[\^\/\]\*\$\/,\s*["'`]([^"'`]+)["'`]\)/g),
   ])
   expect(places.length).toBeGreaterThan(3)
   for (const [, place] of places) {
@@ -41,7 +41,7 @@ test('a module in a shared chunk gets its own location', () => {
 })
 
 /** Turbopack takes this form for a file to copy, and fails the build of an application when it does not exist. */
-const ASKS_FOR_A_FILE = /new URL\((["'`])([^"'`]+)\1, (?:import\.meta\.url|`\$\{import\.meta\.url\}`)\)/g
+const ASKS_FOR_A_FILE = /new URL\((["'`])([^"'`]+)\1,\s*(?:import\.meta\.url|`\$\{import\.meta\.url\}`)\)/g
 
 test('no code asks the bundler of an application for a file that does not exist', () => {
   const asked = (code: string, place: string): string[] =>

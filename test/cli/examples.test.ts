@@ -4,6 +4,7 @@ import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { VERBS, type Verb } from '../../src/cli/program/verbs.ts'
 import { PermanentError } from '../../src/index.ts'
+import { openWitness } from '../../src/testing/index.ts'
 import { exitOf, type Folder, LAUNCHER, linesOf, makeFolder } from './shell.ts'
 
 const ID = '01a2f7c4-5b1e-7c3d-9f00-2a6d1c0e8b47'
@@ -26,9 +27,10 @@ const prepare = async (folder: Folder, line: string): Promise<void> => {
   folder.write('tasks.ts', 'export const work = (input: number) => input')
   folder.write('report.json', '{"month":"2026-01"}')
   if (line.startsWith('holdfast init')) return
+  const witness = openWitness(`${folder.path}/witness`)
   await folder.withClient(async (client) => {
-    await client.submit('work', 1, { id: ID, queue: 'mail', maxRetries: 1 })
-    if (/\b(cancel|why|amend|run-now)\b/.test(line)) return
+    await witness.submit(() => client.submit('work', 1, { id: ID, queue: 'mail', maxRetries: 1 }))
+    if (/\b(cancel|why|amend|run-now|expire|signal)\b/.test(line)) return
     if (line.includes('retry ')) return void (await client.cancel(ID))
     const lease = await client.claim(ID, { workerId: 'w', leaseTtl: '1h' })
     if (/\b(replay|purge)\b/.test(line)) return void (await lease.fail(new PermanentError('boom')))

@@ -42,7 +42,7 @@ describe('limit', () => {
 
   it.each([
     [['mail', '--concurrency', 'many'], 'concurrency must be a whole number'],
-    [['mail', '--concurrency', '0'], 'concurrency must be a whole number'],
+    [['mail', '--concurrency', '0'], 'concurrency must be at least 1: pause the queue to stop it'],
     [['mail', '--rate', 'often'], "rate 'often' must be a count and a duration, such as '60/1m'"],
     [['mail', '--rate', '60/1ms'], 'rate must be over a time of 1 second to 1 day'],
     [['mail', '--burst', '3'], 'burst needs a rate or ratePerGroup'],

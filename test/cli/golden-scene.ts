@@ -13,6 +13,7 @@ const BROKEN = idOf(5)
 const EXPIRED = idOf(6)
 const DONE = idOf(7)
 const DEAD = [idOf(8), idOf(9)] as const
+const ORDER = idOf(11)
 
 /** The frames are those of no machine. */
 const withStack = (error: Error, stack: string): Error => Object.assign(error, { stack })
@@ -52,6 +53,14 @@ export const setScene = async (folder: Folder): Promise<void> => {
     }
     await client.queue('mail').pause({ reason: 'repairs' })
     await client.submit('double', 21, { id: idOf(10), queue: 'sums' })
+    await client.submit('order', { total: 3 }, { id: ORDER, queue: 'orders' })
+    await client
+      .worker({ id: 'worker-2', queues: ['orders'] })
+      .handle('order', async (_, ctx) => {
+        await ctx.step('charge', () => ({ receipt: 7 }))
+        await Promise.all([ctx.waitFor('approval', { signal: 'approved', timeout: '7d' }), ctx.sleep('remind', '1d')])
+      })
+      .drain()
   })
   await register(folder)
 }
@@ -81,14 +90,22 @@ const no = [[/\[y\/N\]/, 'n\n']] as const
 /** By verb: one golden file each. `demo` is a show of ten seconds, `serve` and `bench` do not end by themselves: they are tested elsewhere. */
 export const COMMANDS: Readonly<Record<string, readonly Typed[]>> = {
   help: typed('history --help', 'schedule next --help', 'lst'),
-  status: typed(`status ${LATER}`, `status ${BROKEN}`, `status ${HELD}`, `status ${UNKNOWN}`, 'status abc'),
-  list: typed('list', 'list --status dead --limit 1', 'list --type none'),
-  history: typed(`history ${SLEEPER}`, `history ${DONE} --times`),
-  why: typed(`why ${WAITING}`, `why ${SLEEPER}`, `why ${HELD}`, `why ${BROKEN}`),
+  status: typed(
+    `status ${LATER}`,
+    `status ${BROKEN}`,
+    `status ${HELD}`,
+    `status ${ORDER}`,
+    `status ${UNKNOWN}`,
+    'status abc',
+  ),
+  list: typed('list', 'list --status dead --limit 1', 'list --type none', 'list --status parked'),
+  history: typed(`history ${SLEEPER}`, `history ${DONE} --times`, `history ${ORDER}`),
+  why: typed(`why ${WAITING}`, `why ${SLEEPER}`, `why ${HELD}`, `why ${BROKEN}`, `why ${ORDER}`),
   stats: typed('stats'),
   dead: typed('dead', 'dead --groups', 'dead --type none'),
   workers: typed('workers'),
   doctor: typed('doctor'),
+  verify: typed('verify', 'verify --witness ./missing'),
   config: typed('config show'),
   init: typed('init'),
   migrate: typed('migrate'),
@@ -163,6 +180,16 @@ export const COMMANDS: Readonly<Record<string, readonly Typed[]>> = {
   completions: typed('completions fish', 'completions csh'),
   amend: typed(`amend ${LATER} --priority 5 --expires-at none --tag team=red`, `amend ${HELD} --priority 1`),
   'run-now': typed(`run-now ${LATER} ${HELD}`),
+  signal: typed(
+    `signal ${ORDER} other -i 1 --signal-id s-1`,
+    `signal ${ORDER} other -i 1 --signal-id s-1`,
+    `signal ${ORDER} approved -i {"by":"ann"} --signal-id s-2`,
+    `status ${ORDER}`,
+    `history ${ORDER}`,
+    `signal ${DEAD[0]} approved`,
+    `signal ${ORDER}`,
+  ),
+  expire: typed(`expire ${LATER} ${HELD}`),
   limit: typed(
     'limit',
     'limit mail --concurrency 40 --per-group 2 --rate 60/1m --burst 5',

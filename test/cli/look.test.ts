@@ -214,10 +214,10 @@ describe('with a store', () => {
     expect(code).toBe(0)
     expect(stdout).toBe(
       [
-        'QUEUE          READY  SCHEDULED  RETRYING  RUNNING  COMPLETED  FAILED  CANCELLED  EXPIRED  ARCHIVED',
-        'default            1          1         0        1          1       1          0        1         0',
-        'mail (paused)      0          1         0        0          0       0          0        0         0',
-        'total              1          2         0        1          1       1          0        1         0',
+        'QUEUE          READY  SCHEDULED  RETRYING  PARKED  RUNNING  COMPLETED  FAILED  CANCELLED  EXPIRED  ARCHIVED',
+        'default            1          1         0       0        1          1       1          0        1         0',
+        'mail (paused)      0          1         0       0        0          0       0          0        0         0',
+        'total              1          2         0       0        1          1       1          0        1         0',
         '',
       ].join('\n'),
     )
@@ -233,4 +233,28 @@ describe('with a store', () => {
     expect(unknown.stderr).toContain('(TASK_NOT_FOUND)')
     expect((await run('history', 'abc')).code).toBe(2)
   })
+})
+
+it('a wait without a timeout shows no date, and a sleep the end that it had', async () => {
+  const folder = makeFolder()
+  const { id, nap } = await folder.withClient(async (client) => {
+    const submitted = await client.submit('order', null)
+    const drain = () =>
+      client
+        .worker()
+        .handle('order', async (_, ctx) => {
+          await ctx.sleep('nap', '1d')
+          await ctx.waitFor('approval', { signal: 'approved' })
+        })
+        .drain()
+    await drain()
+    await client.runNow(submitted.id)
+    await drain()
+    const { steps } = await client.get(submitted.id)
+    return { id: submitted.id, nap: steps[0]! }
+  })
+  const [status, list] = await Promise.all([folder.run(['status', id]), folder.run(['list'])])
+  expect(status.stdout).toMatch(/^available_at: when signal approved comes$/m)
+  expect(status.stdout).toContain(`nap: over at ${new Date(nap.until!).toISOString()}`)
+  expect(list.stdout).toMatch(/ parked +2 .* waits for signal approved$/m)
 })

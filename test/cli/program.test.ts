@@ -1,11 +1,12 @@
 /** The program as a whole: help, the launcher, colours, pipes, the documentation. */
-import { readFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { withPrintedParts } from '../../scripts/print-cli-docs.ts'
 import { EXIT_CODES } from '../../src/cli/output/exit-codes.ts'
 import { makeProgram } from '../../src/cli/program/program.ts'
 import { CODES } from '../../src/index.ts'
-import { makeFolder } from './shell.ts'
+import { LAUNCHER, makeFolder } from './shell.ts'
 
 const VERBS = makeProgram(() => {})
   .commands.map((command) => command.name())
@@ -70,6 +71,16 @@ describe('the launcher', () => {
       expect(await folder.run(['nope'], { node: pretend(version) })).toMatchObject({ code: 2, stdout: '' })
     },
   )
+})
+
+describe('a standard output without space', () => {
+  it('is told, and is not a success', (context) => {
+    if (!existsSync('/dev/full')) return context.skip('only Linux has /dev/full, a file that is always full')
+    const full = openSync('/dev/full', 'w')
+    const { status, stderr } = spawnSync(process.execPath, [LAUNCHER, '--version'], { stdio: ['ignore', full, 'pipe'] })
+    closeSync(full)
+    expect([status, String(stderr)]).toEqual([1, expect.stringContaining('standard output cannot be written: ENOSPC')])
+  })
 })
 
 describe('docs/cli.md', () => {

@@ -59,6 +59,25 @@ describe('a good task', () => {
     expect(Date.parse(task.availableAt) - Date.parse(task.createdAt)).toBe(5_400_000)
   })
 
+  it('takes attempts, retry policies, the life of a key, and an id', async () => {
+    const submit = async (...args: string[]) =>
+      JSON.parse((await folder.run(['submit', '-t', 't', '-i', '1', '--json', ...args])).stdout)
+    expect(await submit('--max-attempts', '5')).toMatchObject({ maxRetries: 4 })
+    expect(await submit('--retry-policy', 'patient')).toMatchObject({ maxRetries: 8 })
+    expect(await submit('--retry-policy', '{"base":"5s","max":"1h","jitter":"none"}')).toMatchObject({
+      retryPolicy: { base: 5_000, max: 3_600_000, jitter: 'none' },
+    })
+    const id = '01a2f7c4-5b1e-7c3d-9f00-2a6d1c0e8b47'
+    expect(await submit('--id', id, '--group', 'acme')).toMatchObject({ id, group: 'acme' })
+    const key = ['--key', 'once', '--idempotency-ttl', '1ms']
+    const first = await submit(...key)
+    expect((await submit(...key)).id).not.toBe(first.id)
+    await submit('--key', 'same')
+    const other = ['submit', '-t', 'other', '-i', '2', '--key', 'same']
+    expect((await folder.run(other)).code).toBe(4)
+    expect((await folder.run([...other, '--on-mismatch', 'existing'])).code).toBe(0)
+  })
+
   it.each([
     ['1h', 3_600_000],
     ['5m', 300_000],
@@ -94,6 +113,12 @@ describe('a good task', () => {
     expect(folder.has('from-env.db')).toBe(true)
     await folder.run(['submit', '-t', 't', '-i', '1', '--url', 'sqlite:./from-flag.db'], { env })
     expect(folder.has('from-flag.db')).toBe(true)
+  })
+
+  it('does not go to a file of its own where HOLDFAST_URL is set but empty', async () => {
+    const { code, stdout, stderr } = await folder.run(['submit', '-t', 't', '-i', '1'], { env: { HOLDFAST_URL: '' } })
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain('HOLDFAST_URL is set, but empty: name a store in it, or unset it')
   })
 })
 
@@ -133,7 +158,11 @@ describe('a bad task', () => {
     ['an option without its value', [...OK, '--ttl'], /--ttl/],
     ['a stray argument', [...OK, 'more'], /too many arguments/],
     ['an address of no store', [...OK, '--url', 'ftp://x'], /'ftp:\/\/x' is not the address of a store/],
-    ['a store that ends with the command', [...OK, '--url', 'memory:'], /url: 'memory:' ends with this command/],
+    [
+      'a store that ends with the command',
+      [...OK, '--url', 'memory:'],
+      /url: 'memory:' is lost when this command ends/,
+    ],
   ])('with %s ends with 2, says which field, and leaves nothing behind', async (_, args, names) => {
     const { code, stdout, stderr } = await folder.run(['submit', ...args])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })

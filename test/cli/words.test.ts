@@ -1,8 +1,9 @@
 /** The words of the command line, without running it: history lines, reasons, instants, JSON. */
 import { describe, expect, it } from 'vitest'
 import { errorFacts } from '../../src/cli/output/errors.ts'
-import { happened, historyLine, historyLines } from '../../src/cli/output/history-line.ts'
+import { happened, historyLine } from '../../src/cli/output/history-line.ts'
 import { delay, instant, printable, relative, table } from '../../src/cli/output/render.ts'
+import { timelineLines } from '../../src/cli/output/timeline-line.ts'
 import { parseJson } from '../../src/cli/program/input.ts'
 import { CODES, type Code, HoldfastError } from '../../src/core/errors.ts'
 import { connect, type HistoryEntry, MOVES } from '../../src/index.ts'
@@ -108,16 +109,21 @@ describe('a line of history', () => {
 
   it('has words for every move that the machine knows', () => {
     for (const [move, { ways }] of Object.entries(MOVES)) {
+      // These are in the journal, not in the history.
+      if (move === 'step' || move === 'signal') continue
       for (const status of Object.values(ways).flat())
-        expect(happened(entry({ move, to: status, error: 'e', expiredAt: FIVE }))).not.toMatch(
+        expect(happened(entry({ move, to: status, error: 'e', step: 's', expiredAt: FIVE }))).not.toMatch(
           new RegExp(`^${move} by|undefined`),
         )
     }
   })
 
   it('says where the middle was dropped', () => {
-    const lines = historyLines([entry({ n: 1 }), entry({ n: 50, move: 'claim', to: 'running' })], false)
+    const last = Array.from({ length: 99 }, (_, i) => entry({ n: 50 + i, move: 'claim', to: 'running' }))
+    const lines = timelineLines([entry({ n: 1 }), ...last], false)
     expect(lines[1]).toBe('Versions 2 to 49: dropped (the first and the last 99 are kept)')
+    // A step is a version too, and not in the history.
+    expect(timelineLines([entry({ n: 1 }), entry({ n: 5, move: 'claim', to: 'running' })], false)).toHaveLength(2)
   })
 
   it('prints the history of a task that slept twice in seven versions', async () => {
@@ -132,7 +138,7 @@ describe('a line of history', () => {
       now += 60_000
     }
     await (await client.claim(id, { workerId: 'worker-1' })).complete()
-    expect(historyLines(await client.history(id), false)).toEqual([
+    expect(timelineLines(await client.history(id), false)).toEqual([
       'Version 1: pending (created)',
       'Version 2: running (claimed by worker-1)',
       'Version 3: pending (rescheduled, available_at: +60s, count: 1)',

@@ -80,6 +80,64 @@ describe('a worker', () => {
     expect(statuses).toEqual(['completed', 'pending'])
   })
 
+  it('takes the length of leases, the time between looks, and how long ended tasks are kept', async () => {
+    const own = makeFolder()
+    own.write('tasks.js', `export const ttl = (_, ctx) => ctx.task.lease.ttl; export const gone = () => 1`)
+    const kept = await own.withClient((client) => client.submit('ttl', 1))
+    expect(
+      (await own.run(['worker', './tasks.js', '--drain', '--lease-ttl', '9s', '--poll-interval', '1s'])).code,
+    ).toBe(0)
+    await own.withClient(async (client) => expect((await client.get(kept.id)).output).toBe(9_000))
+    const gone = await own.withClient((client) => client.submit('gone', 1))
+    expect((await own.run(['worker', './tasks.js', '--drain', '--retention', 'completed=0'])).code).toBe(0)
+    await own.withClient((client) => expect(client.get(gone.id)).rejects.toMatchObject({ code: 'TASK_NOT_FOUND' }))
+  })
+
+  it('drains for a time, and fires due schedules, for cron', async () => {
+    const own = makeFolder()
+    own.write(
+      'tasks.js',
+      `export const tick = () => 1; export const endless = () => new Promise(() => setInterval(() => {}, 1_000))`,
+    )
+    await own.withClient((client) => client.schedules.create({ id: 'tick', type: 'tick', input: 1, every: '10ms' }))
+    const ran = await own.run(['worker', './tasks.js', '--drain', '--schedules', '--for', '2s', '--stop-timeout', '0'])
+    expect(ran.stdout).toMatch(/completed tick/)
+    const endless = await own.withClient((client) => client.submit('endless', 1))
+    const args = ['worker', './tasks.js', '--drain', '--for', '1s', '--stop-timeout', '0']
+    expect((await own.run(args)).code).toBe(0)
+    await own.withClient(async (client) => expect((await client.get(endless.id)).retryCount).toBe(0))
+    expect(await own.run(['worker', './tasks.js', '--schedules'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--schedules needs --drain'),
+    })
+  })
+
+  it('gives running handlers --stop-timeout after a signal', async () => {
+    const own = makeFolder()
+    own.write('tasks.ts', HANDLERS)
+    const held = await own.withClient((client) => client.submit('slow', {}))
+    const child = own.start(['worker', './tasks.ts', '--json', '--stop-timeout', '1ms'])
+    const lines = linesOf(child)
+    await own.withClient((client) =>
+      expect.poll(async () => (await client.get(held.id)).status, { timeout: 10_000 }).toBe('running'),
+    )
+    const exited = exitOf(child)
+    child.kill('SIGTERM')
+    expect(JSON.parse(await lines.until(/"move":"release"/))).toMatchObject({ task: { id: held.id } })
+    expect(await exited).toBe(0)
+  })
+
+  it.each([
+    ['--lease-ttl', '9', 'leaseTtl'],
+    ['--poll-interval', 'soon', 'pollInterval'],
+    ['--stop-timeout', '-1s', 'stopTimeout'],
+    ['--retention', 'complete=7d', 'complete'],
+    ['--retention', '7d', '--retention'],
+  ])('refuses %s %s', async (flag, value, named) => {
+    const { code, stderr } = await folder.run(['worker', './tasks.ts', flag, value])
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(named) })
+  })
+
   it('stops on SIGTERM, releases its running tasks, and exits with 0', async () => {
     const child = folder.start(['worker', './tasks.ts', '--json', '--queue', 'slow'])
     const lines = linesOf(child)
@@ -169,6 +227,18 @@ describe('a worker', () => {
     expect(await exited).toBe(0)
   })
 
+  it('a second signal ends a drain whose handlers ignore the first', async () => {
+    const deaf = makeFolder()
+    deaf.write('deaf.js', `export const deaf = () => new Promise(() => setTimeout(() => console.log('runs'), 0))`)
+    await deaf.run(['submit', '-t', 'deaf', '-i', '1'])
+    const child = deaf.start(['worker', './deaf.js', '--drain', '--stop-timeout', '1h'])
+    const exited = exitOf(child)
+    await linesOf(child).until(/runs/)
+    child.kill('SIGTERM')
+    child.kill('SIGINT')
+    expect(await exited).toBe(0)
+  })
+
   it.each<[why: string, text: string | null, names: RegExp]>([
     ['that is not there', null, /MODULE 'm.ts' does not exist/],
     ['that throws', `throw new Error('ouch')`, /MODULE 'm.ts' cannot be loaded: ouch[\s\S]*m\.ts:1/],
@@ -177,10 +247,20 @@ describe('a worker', () => {
       'export default { hello: 1 }',
       /MODULE 'm.ts' exports 'hello', which is not a function/,
     ],
+    ['that imports a syntax error', `import './broken.mjs'`, /cannot be loaded: .* \(`node m\.ts` shows the line\)/],
+    ['with an enum', 'enum Kind { A }', /TypeScript enum is not supported .*--import tsx/],
+    ['that fails to register', `export default async () => { throw new Error('ouch') }`, /MODULE 'm.ts' failed: ouch/],
     ['without handlers', 'export const a = 1', /NO_HANDLER/],
   ])('refuses a module %s with exit code 2', async (_, text, names) => {
+    modules.write('broken.mjs', 'export const a = {')
     if (text !== null) modules.write('m.ts', text)
     const { code, stderr } = await modules.run(['worker', 'm.ts'])
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(names) })
+  })
+
+  it('does not end in silence when a module never finishes loading', async () => {
+    modules.write('m.ts', 'await new Promise(() => {})')
+    const { code, stderr } = await modules.run(['worker', 'm.ts'])
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('never settles') })
   })
 })

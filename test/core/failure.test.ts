@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { describeError, errorLine } from '../../src/core/error-facts.ts'
 import { CODES, HoldfastError, isContactLost, isHoldfastError } from '../../src/core/errors.ts'
 import { isPermanent, PermanentError, RescheduleError, RetryableError } from '../../src/core/failure.ts'
+import { describeError, errorLine } from '../../src/core/values/error-facts.ts'
 
 const MOST = 8_192
 
@@ -123,6 +123,13 @@ describe('HoldfastError', () => {
     expect(isHoldfastError(error, 'TASK_NOT_FOUND')).toBe(true)
     expect(isHoldfastError(error, 'INTERNAL')).toBe(false)
     expect(isHoldfastError(new Error('x'))).toBe(false)
+    class OfAnotherCopy extends Error {
+      override readonly name = 'HoldfastError'
+      readonly code = 'TASK_NOT_FOUND'
+    }
+    expect(isHoldfastError(new OfAnotherCopy(), 'TASK_NOT_FOUND')).toBe(true)
+    expect(isHoldfastError(Object.assign(new OfAnotherCopy(), { code: 'ECONNREFUSED' }))).toBe(false)
+    expect(isHoldfastError({ name: 'HoldfastError', code: 'TASK_NOT_FOUND' })).toBe(false)
     for (const { text, fix } of Object.values(CODES))
       expect([text.endsWith('.'), fix.endsWith('.')]).toEqual([true, true])
   })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { Task } from '../../src/core/observe/task-view.ts'
 import { HISTORY_KEPT, type HistoryEntry, keptHistory } from '../../src/core/task.ts'
-import { Task } from '../../src/core/task-view.ts'
 import { checkHistory } from '../../src/testing/check-history.ts'
 import { fresh, NOW } from './build.ts'
 
@@ -39,6 +39,18 @@ describe('the checker of histories', () => {
     expect(
       checkHistory({ tasks: [done], submitted: [done.id], starts: [{ id: done.id, fence: 1 }], drained: true }),
     ).toEqual([])
+  })
+
+  it('knows that an amendment can clear the expiry', () => {
+    const first = { ...fresh().history[0]!, expiresAt: NOW + 10 }
+    const cleared = entry(2, { move: 'amend', to: 'pending', changed: ['expiresAt'], at: NOW + 1 })
+    const late = { ...claim, n: 3, at: NOW + 20 }
+    const task = { ...done, revision: 4, history: [first, cleared, late, { ...complete, n: 4, at: NOW + 21 }] }
+    expect(checkHistory({ tasks: [task] })).toEqual([])
+    const amended = { ...cleared, changed: ['priority'] }
+    expect(checkHistory({ tasks: [{ ...task, history: [first, amended, ...task.history.slice(2)] }] }).join()).toMatch(
+      /after it had expired/,
+    )
   })
 
   it('names each kind of impossible story', () => {

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { amend } from '../../src/core/amend.ts'
 import { HoldfastError } from '../../src/core/errors.ts'
 import * as machine from '../../src/core/machine.ts'
+import { recordSteps, settleWaits, signal, type Wait } from '../../src/core/steps/steps.ts'
 import { applyChange, type Change, isTerminal, type TaskRecord } from '../../src/core/task.ts'
 import { checkHistory } from '../../src/testing/check-history.ts'
 import { fresh, NOW } from './build.ts'
@@ -32,6 +33,10 @@ const steps = fc.array(
       'archive',
       'unarchive',
       'amend',
+      'step',
+      'sleep',
+      'wait',
+      'signal',
     ),
     wait: fc.integer({ min: 0, max: 4_000 }),
     dice: fc.double({ min: 0, max: 0.999_999, noNaN: true }),
@@ -81,10 +86,26 @@ const decide = (task: TaskRecord, step: Step, now: number, n: number): Change | 
       return machine.archive(task, actor)
     case 'amend':
       return amend(task, actor, { availableAt: now + step.wait, priority: step.permanent ? 1 : 2 })
+    case 'step':
+      return recordSteps(task, holder, [{ name: `step-${n % 5}`, value: null }], { now, maxPayload: 100 })
+    case 'sleep':
+      return waitFor(task, holder, { name: `nap-${n % 3}`, signal: null, until: now + step.wait }, now)
+    case 'wait':
+      return waitFor(
+        task,
+        holder,
+        { name: `wait-${n % 3}`, signal: 'go', until: step.permanent ? null : now + step.wait },
+        now,
+      )
+    case 'signal':
+      return signal(task, { id: `signal-${n % 9}`, name: 'go', value: null }, actor, 100)
     default:
       return machine.unarchive(task, actor)
   }
 }
+
+const waitFor = (task: TaskRecord, holder: { readonly token: string }, wait: Wait, now: number): Change | null =>
+  settleWaits(task, holder, [wait], { now, maxPayload: 1_048_576, refusal: () => null }).change
 
 /** Every record on the way, with the change that led to it. */
 const walk = (
@@ -133,6 +154,11 @@ const TABLE = [
   'cancel: pending → cancelled',
   'amend: pending → pending',
   'request-cancel: running → running',
+  'step: running → running',
+  'park: running → pending',
+  'park: running → cancelled',
+  'signal: pending → pending',
+  'signal: running → running',
   'retry: failed → pending',
   'retry: cancelled → pending',
   'retry: running → pending',
@@ -201,7 +227,7 @@ describe('no sequence of moves', () => {
   it('[F08] moves a running task out of its lease under another’s token', () => {
     walks((_, way) => {
       for (const { before, change } of way) {
-        if (before.status !== 'running' || ['request-cancel', 'retry'].includes(change.entry.move)) continue
+        if (before.status !== 'running' || ['request-cancel', 'retry', 'signal'].includes(change.entry.move)) continue
         expect(change.entry.op).toBe(before.lease!.token)
       }
     })
@@ -233,10 +259,13 @@ describe('no sequence of moves', () => {
     })
   })
 
-  it('moves expiresAt but a reschedule that asks for it, and a replay', () => {
+  it('moves expiresAt but a step, a park, a reschedule that asks for it, and a replay', () => {
     walks((_, way) => {
       for (const { before, after, change } of way) {
-        if (!['reschedule', 'replay'].includes(change.entry.move)) expect(after.expiresAt).toBe(before.expiresAt)
+        const { move, to } = change.entry
+        if (move === 'step' || (move === 'park' && to === 'pending'))
+          expect(after.expiresAt, 'a ttl means "start by"').toBeNull()
+        else if (!['reschedule', 'replay'].includes(move)) expect(after.expiresAt).toBe(before.expiresAt)
       }
     })
   })
@@ -262,6 +291,22 @@ describe('claim', () => {
     )
     expect(claimed(fresh({ delay: '1h' }), NOW + 3_600_000).set.status).toBe('running')
     expect(claimed(fresh({ ttl: '1s' }), NOW + 999).set.status).toBe('running')
+  })
+})
+
+describe('a run', () => {
+  const holder = { token: 't' }
+  it.each([
+    ['complete', (task: TaskRecord) => machine.complete(task, holder, { text: '1', encoding: 'json' }, NOW - 7)],
+    [
+      'fail',
+      (task: TaskRecord) => machine.fail(task, holder, { error: 'no', permanent: true, now: NOW - 7, random: 0 }),
+    ],
+    ['release', (task: TaskRecord) => machine.release(task, holder, NOW - 7)],
+  ] as const)('does not end before it began, although its holder knows the time less exactly: %s', (_, end) => {
+    const task = fresh()
+    const running = applyChange(task, machine.claim(task, { token: 't', workerId: 'w', leaseTtl: 1_000, now: NOW }))
+    expect(applyChange(running, end(running))).toMatchObject({ startedAt: NOW, updatedAt: NOW })
   })
 })
 

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { amend } from '../../src/core/amend.ts'
 import { isHoldfastError } from '../../src/core/errors.ts'
 import * as machine from '../../src/core/machine.ts'
+import { recordSteps, settleWaits, signal } from '../../src/core/steps/steps.ts'
 import type { SubmitOptions } from '../../src/core/submission.ts'
 import { applyChange, type Change, type TaskRecord } from '../../src/core/task.ts'
 import { fresh, NOW } from './build.ts'
@@ -31,6 +32,14 @@ const CALLS: Readonly<Record<string, (task: TaskRecord) => Change | null>> = {
   archive: (task) => machine.archive(task, actor),
   unarchive: (task) => machine.unarchive(task, actor),
   amend: (task) => amend(task, actor, { priority: 5 }),
+  step: (task) => recordSteps(task, me, [{ name: 'charge', value: null }], { now: LATER, maxPayload: 100 }),
+  park: (task) =>
+    settleWaits(task, me, [{ name: 'nap', signal: null, until: LATER + 1 }], {
+      now: LATER,
+      maxPayload: 1_048_576,
+      refusal: () => null,
+    }).change,
+  signal: (task) => signal(task, { id: 's', name: 'go', value: null }, actor, 100),
 }
 
 const after = (task: TaskRecord, change: Change | null): TaskRecord => applyChange(task, change!)
@@ -48,7 +57,10 @@ const archived = (task: TaskRecord): TaskRecord => after(task, machine.archive(t
 /** Refused in the same way, whichever of these it is. */
 const held = (code: string): Readonly<Record<string, string>> =>
   Object.fromEntries(
-    ['complete', 'fail', 'failPermanently', 'timeOut', 'reschedule', 'release'].map((call) => [call, code]),
+    ['complete', 'fail', 'failPermanently', 'timeOut', 'reschedule', 'release', 'step', 'park'].map((call) => [
+      call,
+      code,
+    ]),
   )
 
 const REFUSED = {
@@ -60,6 +72,7 @@ const REFUSED = {
   archive: 'TASK_NOT_TERMINAL',
   unarchive: 'CANNOT_UNARCHIVE',
   amend: 'CANNOT_AMEND',
+  signal: 'TASK_ENDED',
 }
 const ENDED = { ...REFUSED, archive: 'archived' }
 const ARCHIVED = { ...REFUSED, claim: 'TASK_ARCHIVED', ...held('TASK_ARCHIVED'), archive: 'nothing' }
@@ -75,6 +88,9 @@ const RUNNING = {
   release: 'pending',
   cancel: 'running',
   retry: 'pending',
+  step: 'running',
+  park: 'pending',
+  signal: 'running',
 }
 
 const MATRIX: readonly (readonly [name: string, task: TaskRecord, Readonly<Record<string, string>>])[] = [
@@ -88,6 +104,7 @@ const MATRIX: readonly (readonly [name: string, task: TaskRecord, Readonly<Recor
       expire: 'expired',
       cancel: 'cancelled',
       amend: 'pending',
+      signal: 'pending',
     },
   ],
   [
@@ -100,6 +117,7 @@ const MATRIX: readonly (readonly [name: string, task: TaskRecord, Readonly<Recor
       overdue: 'expired',
       expire: 'expired',
       cancel: 'cancelled',
+      signal: 'pending',
     },
   ],
   [
@@ -112,6 +130,7 @@ const MATRIX: readonly (readonly [name: string, task: TaskRecord, Readonly<Recor
       expire: 'expired',
       cancel: 'cancelled',
       amend: 'pending',
+      signal: 'pending',
     },
   ],
   ['running', running(), RUNNING],
@@ -138,6 +157,7 @@ const MATRIX: readonly (readonly [name: string, task: TaskRecord, Readonly<Recor
       overdue: 'cancelled',
       reschedule: 'cancelled',
       release: 'cancelled',
+      park: 'cancelled',
       cancel: 'nothing',
       retry: 'cancelled',
     },
@@ -187,7 +207,7 @@ it('[C14] every way of the table is gone by one of these calls, so none of it is
       Object.values(CALLS).flatMap((call) => {
         try {
           const change = call(task)
-          return change === null ? [] : [`${change.entry.move}: ${task.status} → ${change.set.status}`]
+          return change === null ? [] : [`${change.entry.move}: ${task.status} → ${change.set.status ?? task.status}`]
         } catch {
           return []
         }

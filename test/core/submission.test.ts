@@ -84,7 +84,7 @@ describe('the limits of a submission', () => {
   })
 
   it('two names of one thing are refused together', () => {
-    refused({ ttl: '1h', expiresAt: new Date(NOW) }, /^ttl and expiresAt say the same thing twice/)
+    refused({ ttl: '1h', expiresAt: new Date(NOW) }, /^ttl and expiresAt cannot be combined/)
     refused({ at: new Date(NOW), delay: '1h' }, /^at and delay/)
     refused({ maxRetries: 1, maxAttempts: 2 }, /^maxRetries and maxAttempts/)
     refused({ maxRetries: null, maxAttempts: 2 }, /^maxRetries and maxAttempts/)

@@ -1,4 +1,5 @@
 /** Triggers from several processes while others run what they made: whether the last trigger of each key was followed by a run. */
+import { isContactLost } from '../../src/core/errors.ts'
 import { connect, silentLogger } from '../../src/index.ts'
 import { openAt } from './address.ts'
 import type { Plant } from './planted.ts'
@@ -27,14 +28,14 @@ export const coalesceCampaign = async (plan: CoalesceCampaign) => {
   const violations = new Set<string>()
   let [looks, areDone] = [0, false]
   const stillUnclaimed = async (ids: readonly string[]): Promise<number> => {
-    const tasks = await Promise.all(ids.map((id) => client.get(id)))
+    const tasks = await Promise.all(ids.map((id) => patiently(() => client.get(id))))
     return tasks.filter(({ status, attempts }) => status === 'pending' && attempts === 0).length
   }
   const watching = (async () => {
     while (!areDone) {
       looks++
       await pause(5)
-      const { tasks } = await client.list({ status: 'pending', limit: 1_000 })
+      const { tasks } = await patiently(() => client.list({ status: 'pending', limit: 1_000 }))
       const unclaimed = Map.groupBy(
         tasks.filter(({ attempts }) => attempts === 0),
         ({ idempotencyKey }) => idempotencyKey,
@@ -46,7 +47,10 @@ export const coalesceCampaign = async (plan: CoalesceCampaign) => {
     }
   })()
   await Promise.all(producers.map((child) => child.end(240_000)))
-  await until('every task has ended', async () => (await client.count({ status: ['pending', 'running'] })).count === 0)
+  await until('every task has ended', async () => {
+    const { count } = await patiently(() => client.count({ status: ['pending', 'running'] }))
+    return count === 0
+  })
   areDone = true
   await watching
   for (const worker of workers) worker.signal('SIGTERM')
@@ -61,4 +65,15 @@ export const coalesceCampaign = async (plan: CoalesceCampaign) => {
       violations.add(`no run of ${key} began after its last trigger`)
   }
   return { triggered: of('triggered').length, runs: of('start').length, looks, violations: [...violations] }
+}
+
+/** On a machine with far more work than processors the store may be away for a moment. */
+const patiently = async <T>(ask: () => Promise<T>): Promise<T> => {
+  for (let tries = 1; ; tries++)
+    try {
+      return await ask()
+    } catch (error) {
+      if (tries === 10 || !isContactLost(error)) throw error
+      await pause(500)
+    }
 }

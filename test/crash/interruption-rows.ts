@@ -1,13 +1,13 @@
 /** The rows of the table in docs/guarantees.md: each store, where it comes from, and what interrupts it. */
-import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Client as Connection } from 'pg'
 import { freshBucket } from '../servers/buckets.ts'
 import { startNats } from '../servers/nats.ts'
 import { startPostgres } from '../servers/postgres.ts'
+import { withChildren } from '../servers/processes.ts'
 import { s3Target, startS3 } from '../servers/s3.ts'
 import type { Interruption } from './interruption.ts'
-import { type Child, folder, start } from './processes.ts'
+import { type Child, folder, pause, start } from './processes.ts'
 
 export type StoreKind = 'sqlite' | 'postgres' | 's3' | 'nats'
 
@@ -15,12 +15,15 @@ export interface Ground {
   readonly rows: readonly Interruption[]
   /** The address of an empty store. */
   fresh(): Promise<string>
+  /** Ends a third of the connections to it on the server, chosen by chance, and returns how many. */
+  endConnections?(address: string): Promise<number>
   remove(): Promise<void>
 }
 
 type Row = Pick<Interruption, 'name' | 'begin'> & Partial<Interruption>
 
-const rowOf = (row: Row): Interruption => ({ workers: 2, newcomersAfter: 1_000, ...row })
+const WORKERS = 2
+const rowOf = (row: Row): Interruption => ({ workers: WORKERS, newcomersAfter: 1_000, ...row })
 
 const send = (signal: NodeJS.Signals, pids: readonly number[]): void => {
   for (const pid of pids) {
@@ -41,13 +44,27 @@ const suspending = (name: string, pids: (everyone: readonly Child[]) => readonly
   },
 })
 
+/** Much shorter than a lease, and long enough to look for work. */
+const HEAD_START = 1_000
+
 /**
  * Takers are suspended too: one that is awake for a lease length takes what lapsed, and that is right. So newcomers start so late that they have
- * had contact for less when all go on.
+ * had contact for less when all go on. Takers go on before the workers: otherwise it depends on chance whether one looks before the leases are
+ * renewed.
  */
 const EVERYONE_SUSPENDED = rowOf({
-  ...suspending('all workers suspended', (everyone) => everyone.map(({ pid }) => pid)),
+  name: 'all workers suspended',
   newcomersAfter: 6_000,
+  begin: async (_, everyone) => {
+    // Workers are started first.
+    const stopped = everyone.map(({ pid }) => pid)
+    send('SIGSTOP', stopped)
+    return async () => {
+      send('SIGCONT', stopped.slice(WORKERS))
+      await pause(HEAD_START)
+      send('SIGCONT', stopped.slice(0, WORKERS))
+    }
+  },
 })
 
 const sqlite = async (): Promise<Ground> => ({
@@ -66,21 +83,6 @@ const sqlite = async (): Promise<Ground> => ({
     EVERYONE_SUSPENDED,
   ],
 })
-
-/** A server and what it has forked. */
-const withChildren = (pid: number): number[] => {
-  const parentOf = (text: string): number => Number(text.slice(text.lastIndexOf(')') + 4).split(' ')[0])
-  const forked = readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .filter((name) => {
-      try {
-        return parentOf(readFileSync(`/proc/${name}/stat`, 'utf8')) === pid
-      } catch {
-        return false
-      }
-    })
-  return [pid, ...forked.map(Number)]
-}
 
 const locked = (name: string, mode: 'access exclusive' | 'share'): Interruption =>
   rowOf({
@@ -105,6 +107,16 @@ const postgres = async (): Promise<Ground> => {
       await connection.query(`create database ${name}`)
       await connection.end()
       return Object.assign(new URL(server.url), { pathname: `/${name}` }).href
+    },
+    endConnections: async (address) => {
+      const connection = new Connection({ connectionString: server.url })
+      await connection.connect()
+      const { rowCount } = await connection.query(
+        'select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and random() < 1.0 / 3',
+        [new URL(address).pathname.slice(1)],
+      )
+      await connection.end()
+      return rowCount ?? 0
     },
     remove: () => server.remove(),
     rows: [

@@ -69,8 +69,10 @@ export const interruptionTests = (store: StoreKind, names: readonly string[], pl
   test(`shows takers that do not wait for a lease length of contact: ${planted}`, {
     timeout: 300_000,
   }, async (context) => {
-    const { taken, dead } = await run(context, planted, true)
-    expect(taken).toBeGreaterThan(0)
-    expect(dead).toBeGreaterThan(0)
+    let result = await run(context, planted, true)
+    // On a busy machine a worker may renew its leases before a taker gets the processor.
+    for (let tries = 1; tries < MOST_TRIES && result.dead === 0; tries++) result = await run(context, planted, true)
+    expect(result.taken).toBeGreaterThan(0)
+    expect(result.dead).toBeGreaterThan(0)
   })
 }

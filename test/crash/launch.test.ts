@@ -57,6 +57,12 @@ test('a program that is text runs: node --input-type=module -e', async () => {
   await expectOutputs(run(['--input-type=module', '-e', programIn(folder())]))
 })
 
+test('a program that is text runs: node --input-type=module, with the program on its input', async () => {
+  const ran = run(['--input-type=module'])
+  ran.child.stdin!.end(programIn(folder()))
+  await expectOutputs(ran)
+})
+
 test('a program that is text runs: node --input-type module --eval', async () => {
   await expectOutputs(run(['--input-type', 'module', '--eval', programIn(folder())]))
 })

@@ -20,6 +20,7 @@ export type Plant =
   | 'cursor-first'
   | 'one-too-many'
   | 'counts-before-claiming'
+  | 'unchecked-documents'
   /** No bug but a fault: replies are lost. */
   | 'lost-replies'
 
@@ -81,6 +82,8 @@ export const planted = (store: Store, plant: Plant): Store => {
       return oneTooMany(store)
     case 'counts-before-claiming':
       return countsBeforeClaiming(store)
+    case 'unchecked-documents':
+      return withMethods(store, { documents: uncheckedDocuments(store) })
     case 'lost-replies':
       return lostReplies(store)
   }
@@ -133,7 +136,8 @@ const hastyReclaim = (store: Store): Store => {
       const others = running.filter(({ lease }) => lease !== null && lease.workerId !== want.workerId)
       return {
         ...look,
-        due: [...look.due, ...others.map((task) => ({ ...task, lease: { ...task.lease!, expiresAt: 0 } }))],
+        // Without a length, because on a busy machine contact seldom lasts for one.
+        due: [...look.due, ...others.map((task) => ({ ...task, lease: { ...task.lease!, expiresAt: 0, ttl: 0 } }))],
       }
     },
     commit: (changes) => store.commit(changes.map(({ leaseExpiresAt: _, ...change }) => change)),
@@ -228,6 +232,19 @@ const countsBeforeClaiming = (store: Store): Store =>
       })
     },
   })
+
+/** A document is written whatever version it has, so that two processes reserve the same permits. */
+const uncheckedDocuments = ({ documents }: Store): Store['documents'] => ({
+  get: documents.get,
+  list: documents.list,
+  delete: documents.delete,
+  put: async (name, value, version) => {
+    for (let against = version; ; against = (await documents.get(name))?.version ?? 0) {
+      const written = await documents.put(name, value, against)
+      if (written !== null) return written
+    }
+  },
+})
 
 const lostReplies = (store: Store): Store => {
   const losing =

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openSqlite } from '../../src/store/sqlite/store.ts'
+import { volume } from '../volume.ts'
 import type { ProducerPlan } from './children/producer.ts'
 import type { Plant } from './planted.ts'
 import { type Child, cleanUp, folder, pause, start } from './processes.ts'
@@ -95,8 +96,8 @@ const countByKey = async (file: string): Promise<Map<string, number>> => {
 }
 
 for (const [batch, kills] of [
-  [1, 40],
-  [100, 40],
+  [1, volume(15, 40)],
+  [100, volume(15, 40)],
 ] as const) {
   test(`[D11] ${kills} producers killed while submitting ${batch} at a time: nothing acknowledged is lost, nothing is there twice`, async () => {
     const { seed } = seededChance(`producers of ${batch}`)

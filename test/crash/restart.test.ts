@@ -20,7 +20,7 @@ const looking =
     }
   }
 
-test('[D11][J13] what a killed process submitted is run by the next, or expires at the instant that was promised', async () => {
+test('[D11][J13][Q02] what a killed process submitted is run by the next, or expires at the instant that was promised', async () => {
   const file = join(folder(), 'restart.db')
   const look = looking(file)
   const submitter = start('submitter', { file, ttl: '1s' })

@@ -67,6 +67,14 @@ describe.skipIf(!hasBrowser)('through the dashboard', () => {
           new Set(new Uint32Array(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.buffer)).size > 10)`),
       )
       .toBe(true)
+    // One crosshair for all, with its time; then another range.
+    await page
+      .locator('.plot')
+      .first()
+      .hover({ position: { x: 150, y: 60 } })
+    await expect.poll(() => page.locator('.crosshair').textContent()).toMatch(/^\d\d:\d\d:\d\d$/)
+    await page.getByRole('button', { name: '24 hours' }).click()
+    await page.getByRole('button', { name: '24 hours', pressed: true }).waitFor()
     expect(stage.complaints).toEqual([])
   })
 
@@ -200,23 +208,6 @@ describe.skipIf(!hasBrowser)('through the dashboard', () => {
     expect(await stage.client.stats()).toMatchObject([{ queue: 'mail', paused: false }])
   })
 
-  test('a schedule shows its next runs, is paused, resumed and triggered', async () => {
-    await stage.client.schedules.create({ id: 'nightly', type: 'report', input: {}, cron: '0 3 * * *' })
-    const page = await stage.open('#/schedules')
-    const row = page.locator('[data-schedule=nightly]')
-    await expect.poll(() => row.locator('.slots li').count()).toBe(4)
-    await row.getByRole('button', { name: 'Pause' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Pause the schedule' }).click()
-    await row.getByText('paused').waitFor()
-    await row.getByRole('button', { name: 'Resume' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Resume the schedule' }).click()
-    await row.getByText('paused').waitFor({ state: 'detached' })
-    await row.getByRole('button', { name: 'Trigger' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Create one task' }).click()
-    await page.getByRole('heading', { level: 1, name: 'report' }).waitFor()
-    expect((await stage.client.list()).tasks).toMatchObject([{ type: 'report', scheduleId: 'nightly' }])
-  })
-
   test('a slow answer is waited for, however much happens meanwhile; then the list is read once more', async () => {
     const held = gate()
     let readings = 0
@@ -242,15 +233,49 @@ describe.skipIf(!hasBrowser)('through the dashboard', () => {
     expect(readings).toBeLessThanOrEqual(2)
   })
 
-  test('a worker is listed while it lives', async () => {
-    const worker = stage.client.worker({ id: 'worker-7', queues: ['mail'], concurrency: 3 }).handle('greet', () => null)
+  test('a worker is listed while it lives, with what it has ended', async () => {
+    const worker = stage.client
+      .worker({ id: 'worker-7', queues: ['mail'], concurrency: 3 })
+      .handle('greet', () => null)
+      .handle('charge', () => {
+        throw new PermanentError('declined')
+      })
+    await stage.client.submitMany([1, 2, 3, 4, 5].map((input) => ({ type: 'greet', input, queue: 'mail' })))
+    await stage.client.submit('charge', 1, { queue: 'mail' })
     const running = worker.run()
     const page = await stage.open('#/workers')
     const row = page.locator('[data-worker=worker-7]')
-    await row.getByText('mail').waitFor()
+    await row.getByRole('link', { name: 'mail' }).waitFor()
+    await row.getByText('1 failed').waitFor()
+    expect(await row.locator('[data-label="Per minute"]').textContent()).toBe('11 failed')
     await page.getByText('1 worker, 3 slots').waitFor()
+    await row.getByRole('link', { name: 'charge' }).click()
+    await page.getByRole('heading', { level: 1, name: 'charge' }).waitFor()
+    await page.locator('.flow').getByText('1 died, 0 retried').waitFor()
+    await page.locator('[data-panel=queues] [data-name=mail]').waitFor()
+    await page.locator('[data-panel=workers]').getByRole('link', { name: 'worker-7' }).waitFor()
+    await page.goto(`${stage.address}#/queues`)
+    await page.locator('[data-panel=types] [data-name=charge]').getByRole('link', { name: 'charge' }).waitFor()
+    await page.goto(`${stage.address}#/workers`)
     await worker.stop()
     await running
     await page.getByText('No live workers').waitFor()
+  })
+
+  test('JSON folds, unfolds and stays JSON, however deep and long it is; Copy works without a clipboard', async () => {
+    const deep = { list: Array.from({ length: 250 }, (_, n) => n), a: { b: { c: { d: 'the deepest' } } } }
+    const { id } = await stage.client.submit('greet', deep)
+    const page = await stage.open(`#/tasks/${id}`)
+    // On plain http off loopback there is no clipboard.
+    await page.evaluate(`Object.defineProperty(navigator, 'clipboard', { value: undefined })`)
+    await page.getByRole('button', { name: 'Copy the id' }).click()
+    await page.getByText('Copied the id').waitFor()
+    const json = page.locator('[data-panel=input] .json')
+    await json.getByText('150 more').click()
+    await expect.poll(async () => JSON.parse((await json.textContent())!)).toEqual(deep)
+    await json.getByRole('button', { name: 'Fold a, 1 field' }).click()
+    expect(await json.textContent()).not.toContain('the deepest')
+    await json.getByRole('button', { name: 'Unfold a, 1 field' }).click()
+    expect(await json.textContent()).toContain('the deepest')
   })
 })

@@ -2,19 +2,26 @@
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { PermanentError } from '../../src/index.ts'
-import { HOSTILE, harmIn, poison } from './hostile.ts'
+import { DO, HOSTILE, harmIn, poison } from './hostile.ts'
 import { closeBrowser, gate, hasBrowser, openStage, type Stage } from './stage.ts'
 
 /** The policy would stop most of it: without it, the pages must hold by themselves. */
 const UNGUARDED = { bypassCSP: true }
 
-const PAGES = ['', 'queues', 'tasks', 'dead', 'schedules', 'workers']
+const PAGES = ['', 'queues', 'tasks', 'dead', 'schedules', 'schedules/nightly', 'workers', 'types/greet', 'sessions']
 
 const entry = { n: 1, at: new Date().toISOString(), move: 'x', to: 'pending', by: 'x', id: 'x', type: 'x', queue: 'x' }
 const counts = { ready: 1, scheduled: 1, retrying: 1, running: 1, completed: 1, failed: 1 }
+const pauseBy = (text: string) => ({ at: new Date().toISOString(), by: text, reason: text })
+const flow = (text: string) => ({
+  pause: pauseBy(text),
+  groupPauses: { [text]: pauseBy(text) },
+  pausedGroups: [text],
+  limits: { rate: text, concurrency: 1 },
+})
 /** What the server tells by itself, hostile in each of its texts. */
 const STREAM = [
-  ['stats', { queues: HOSTILE.map((queue) => ({ ...counts, queue, paused: true, capped: HOSTILE })) }],
+  ['stats', { queues: HOSTILE.map((queue) => ({ ...counts, ...flow(queue), queue, paused: true, capped: HOSTILE })) }],
   ['changes', { changes: HOSTILE.map((move, n) => ({ ...(poison(entry, '', { n }) as object), move })), skipped: 0 }],
 ]
   .map(([name, data]) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`)
@@ -65,7 +72,10 @@ describe.skipIf(!hasBrowser)('hostile text', () => {
     const error = page.locator('[data-panel=error] .bad')
     await error.waitFor()
     expect(await error.textContent()).toContain(HOSTILE[0])
-    const input = await page.locator('[data-panel=input] pre').textContent()
+    // An override of direction is shown, and does nothing.
+    expect(await error.textContent()).toContain(`[U+202E]>${DO}`)
+    expect(await page.locator('body').textContent()).not.toMatch(/[\u202a-\u202e\u2066-\u2069]/)
+    const input = await page.locator('[data-panel=input] .json').textContent()
     expect(JSON.parse(input!)).toEqual({ [HOSTILE[2]!]: HOSTILE })
     await page.goto(`${stage.address}#/workers`)
     await page.getByText(HOSTILE[2]!).first().waitFor()

@@ -1,7 +1,7 @@
 /** Texts that would do something if they were ever markup, and a look at whether one did. */
 import type { Page } from 'playwright-core'
 
-const DO = 'window.hurt=1'
+export const DO = 'window.hurt=1'
 
 export const HOSTILE: readonly string[] = [
   `<script>${DO}</script>`,
@@ -79,7 +79,10 @@ export const poison = (value: unknown, key = '', next = { n: 0 }): unknown => {
   if (typeof value === 'object' && value !== null)
     return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, poison(inner, name, next)]))
   // Instants and the words that choose what is shown stay: the page would be an empty one.
-  if (typeof value !== 'string' || /At$|^(at|now|status|view|to|payloads|encoding|cursor|slots|move)$/.test(key))
+  if (
+    typeof value !== 'string' ||
+    /At$|^(at|now|since|from|until|verdict|status|view|to|payloads|encoding|cursor|slots|move)$/.test(key)
+  )
     return value
   if (key === 'rights') return value
   return HOSTILE[next.n++ % HOSTILE.length]!

@@ -1,5 +1,48 @@
-/** Measures of what is really on a page: contrast of every text, and what sticks out to the side. */
+/** Measures of what is really on a page: what axe finds, contrast of every text, what sticks out to the side, and words that are broken. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Page } from 'playwright-core'
+
+/** Read when it is needed: a checkout that has not installed it yet says so here. */
+const axe = (): string => readFileSync(join(import.meta.dirname, '../../node_modules/axe-core/axe.min.js'), 'utf8')
+
+export interface AxeFinding {
+  readonly rule: string
+  readonly at: string
+}
+
+/** WCAG 2.2, levels A and AA. Behind a dialog the page is inert. */
+export const axeFindings = async (page: Page, which: 'all' | 'colours' = 'all'): Promise<readonly AxeFinding[]> => {
+  const rules = which === 'all' ? ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] : ['color-contrast']
+  if (await page.evaluate('window.axe === undefined')) await page.evaluate(axe())
+  return page.evaluate(`axe
+    .run(document.querySelector('dialog[open]') ?? document, { runOnly: ${JSON.stringify(rules)}, resultTypes: ['violations'] })
+    .then(({ violations }) => violations.map(({ id, nodes }) => ({
+      rule: id,
+      at: nodes.map(({ html }) => html.slice(0, 160)).slice(0, 3).join(' | '),
+    })).sort((a, b) => (a.rule < b.rule ? -1 : 1)))`)
+}
+
+/** Words of at most 20 letters that stand on two lines. Payloads and ids break anywhere. */
+export const brokenWords = (page: Page): Promise<readonly string[]> =>
+  page.evaluate(`(() => {
+    const broken = []
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+    const range = document.createRange()
+    while (walker.nextNode()) {
+      const node = walker.currentNode
+      const element = node.parentElement
+      if (element.closest('.unseen, .json, pre, code, noscript, script, option') || !element.checkVisibility()) continue
+      if (getComputedStyle(element.closest('thead') ?? element).clipPath !== 'none') continue
+      for (const { 0: word, index } of node.data.matchAll(/\\S+/g)) {
+        if (word.length > 20 || /[-/]/.test(word)) continue
+        range.setStart(node, index)
+        range.setEnd(node, index + word.length)
+        if (new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size > 1) broken.push(word)
+      }
+    }
+    return broken
+  })()`)
 
 export interface Faint {
   readonly text: string

@@ -10,6 +10,7 @@ const PAGES = [
   ['dead', 'Dead letters'],
   ['schedules', 'Schedules'],
   ['workers', 'Workers'],
+  ['jobs', 'Jobs'],
 ] as const
 
 describe.skipIf(!hasBrowser)('the pages', () => {
@@ -26,7 +27,7 @@ describe.skipIf(!hasBrowser)('the pages', () => {
     for (const [hash, name] of PAGES) {
       await page.getByRole('navigation').getByRole('link', { name }).click()
       await page.getByRole('heading', { level: 1, name }).waitFor()
-      await expect.poll(() => page.title()).toBe(`${name} · Holdfast`)
+      await expect.poll(() => page.title()).toMatch(new RegExp(`^(\\(1\\) )?${name} · Holdfast$`))
       expect(page.url()).toBe(`${stage.address}#/${hash}`)
     }
     await page.goto(`${stage.address}#/tasks/${id}`)
@@ -98,7 +99,7 @@ describe.skipIf(!hasBrowser)('the pages', () => {
     await page.goto(`${stage.address}#/tasks`)
     await page.getByRole('searchbox').fill('no such key')
     await page.keyboard.press('Enter')
-    await page.getByText('No task has this key').waitFor()
+    await page.getByText('No task matches').waitFor()
     await page.getByRole('searchbox').fill('team=infra')
     await page.keyboard.press('Enter')
     await page.waitForURL(/tag=team%3Dinfra/)
@@ -146,6 +147,8 @@ describe.skipIf(!hasBrowser)('the pages', () => {
     expect(await page.evaluate('document.activeElement.closest("dialog") !== null')).toBe(true)
     await page.keyboard.press('Escape')
     await page.locator('dialog').waitFor({ state: 'detached' })
+    await page.keyboard.press('u')
+    await page.getByRole('button', { name: 'Times: UTC' }).waitFor()
     await page.keyboard.press('?')
     await page.getByRole('dialog').getByText('Search tasks').waitFor()
   })

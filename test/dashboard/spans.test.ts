@@ -1,8 +1,9 @@
 /** How a history becomes the stretches of a timeline, and times become words. */
 import { describe, expect, test } from 'vitest'
+import { ticksUpTo, WHOLE } from '../../dashboard/src/parts/ticks.ts'
 import { attemptsOf, spansOf } from '../../dashboard/src/spans.ts'
 import type { Entry, Task } from '../../dashboard/src/types.ts'
-import { duration, relative, short, slotTimes } from '../../dashboard/src/words.ts'
+import { duration, exactDuration, relative, short, slotTimes } from '../../dashboard/src/words.ts'
 
 const at = (second: number): string => new Date(second * 1_000).toISOString()
 const entry = (n: number, second: number, move: string, to: Entry['to'], facts: Partial<Entry> = {}): Entry => ({
@@ -94,5 +95,27 @@ test('durations are as precise as needed', () => {
 test('slots name the day where it begins', () => {
   const noon = new Date(2026, 10, 15, 12).getTime()
   const slots = [0.5, 1, 13, 14].map((hours) => new Date(noon + hours * 3_600_000).toISOString())
-  expect(slotTimes(slots, noon)).toEqual(['12:30', '13:00', '16 Nov 01:00', '02:00'])
+  expect(slotTimes(slots, noon, null)).toEqual(['12:30', '13:00', '16 Nov 01:00', '02:00'])
+})
+
+test('a tick of an axis of counts stands where its label says, and none is there twice', () => {
+  const format = (value: number): string => short(Math.round(value))
+  for (const most of [1, 1.15, 1.725, 2.3, 5, 36, 780, 12_345, 999_999]) {
+    const ticks = ticksUpTo(most, format, WHOLE)
+    const labels = ticks.map(format)
+    expect(labels, `up to ${most}`).toEqual(ticks.map((tick) => short(tick)))
+    expect(new Set(labels).size).toBe(labels.length)
+    expect(ticks.length).toBeGreaterThan(1)
+    expect(ticks.length).toBeLessThan(7)
+  }
+})
+
+test('an interval to be edited is exact, and as it is written', () => {
+  expect([300_000, 5_400_000, 90_061_007, 500, 0].map(exactDuration)).toEqual([
+    '5m',
+    '1h30m',
+    '1d1h1m1s7ms',
+    '500ms',
+    '0s',
+  ])
 })

@@ -3,7 +3,7 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from 'p
 import { inject } from 'vitest'
 import { createHttpHandler, everybody, type HttpHandlerOptions, listen } from '../../src/http/index.ts'
 import { readPages } from '../../src/http/pages.ts'
-import { type Client, connect } from '../../src/index.ts'
+import { type Client, connect, silentLogger } from '../../src/index.ts'
 
 export const hasBrowser = inject('chromium') !== null
 
@@ -44,14 +44,30 @@ export class Stage {
     return page
   }
 
+  /** A background job, as the dashboard begins one. */
+  async begin(path: string, query: object, options: object): Promise<void> {
+    const post = async (to: string, body: object): Promise<{ readonly confirm: string }> => {
+      const response = await fetch(`${this.address}api/v1${to}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      })
+      if (!response.ok) throw new Error(`${to} answered ${response.status}`)
+      return (await response.json()) as { readonly confirm: string }
+    }
+    const { confirm } = await post(`${path}/preview`, { query })
+    await post(path, { query, confirm, ...options })
+  }
+
   async close(): Promise<void> {
     await Promise.all(this.#pages.map((page) => page.context().close()))
     await this.#close()
   }
 }
 
-export const openStage = async (options: Partial<HttpHandlerOptions> = {}): Promise<Stage> => {
-  const client = await connect('memory:', { name: 'tester' })
+/** On a store of its own, or on a client that somebody else closes. */
+export const openStage = async (options: Partial<HttpHandlerOptions> = {}, given?: Client): Promise<Stage> => {
+  const client = given ?? (await connect('memory:', { name: 'tester', logger: silentLogger }))
   const handler = createHttpHandler(client, {
     authorize: everybody,
     pages: readPages(inject('dashboard'))!,
@@ -60,7 +76,7 @@ export const openStage = async (options: Partial<HttpHandlerOptions> = {}): Prom
   const server = await listen(handler, { host: '127.0.0.1', port: 0 })
   return new Stage(client, `http://127.0.0.1:${server.port}/`, async () => {
     await server.close()
-    await client.close()
+    if (given === undefined) await client.close()
   })
 }
 

@@ -10,10 +10,13 @@ const begin = () => {
   const confirmations = new Confirmations(Buffer.alloc(32, 7), () => now)
   const isTaken = (action: string, selection: unknown, token: unknown): boolean => {
     try {
-      confirmations.demand(action, selection, token)
+      confirmations.demand(action, selection, token, '/dead-letters/replay/preview')
       return true
     } catch (error) {
-      expect(error).toMatchObject({ code: 'NOT_CONFIRMED' })
+      expect(error).toMatchObject({
+        code: 'NOT_CONFIRMED',
+        message: expect.stringContaining('POST /api/v1/dead-letters/replay/preview'),
+      })
       return false
     }
   }

@@ -6,7 +6,15 @@ import { type Answer, API, type Caller, openHandler, requestOf, TOKEN } from './
 
 interface Operation {
   readonly operationId: string
-  readonly responses: Record<string, { content?: Record<string, { schema: object }> }>
+  /** Only of routes: not of what the server answers besides. */
+  readonly 'x-right'?: string
+  readonly requestBody?: { readonly content: Record<string, Content> }
+  readonly responses: Record<string, { content?: Record<string, Content> }>
+}
+
+interface Content {
+  readonly schema: object
+  readonly example?: unknown
 }
 
 type Document = { readonly paths: Record<string, Record<string, Operation>>; readonly components: object }
@@ -133,12 +141,35 @@ it('every operation of the document answers, and as it says', async () => {
   await call('POST', `/tasks/${failing.id}/unarchive`, {})
   expect((await call('DELETE', `/tasks/${failing.id}`)).status).toBe(204)
 
+  // Signal, and read a task with steps.
+  const { id: order } = await client.submit('order', null)
+  await client
+    .worker()
+    .handle('order', async (_, ctx) => {
+      await ctx.step('charge', () => 7)
+      await Promise.all([ctx.waitFor('approved'), ctx.sleep('remind', '1d')])
+    })
+    .drain()
+  await call('POST', `/tasks/${order}/signal`, { name: 'other', value: 1, signalId: 's' })
+  expect((await call('GET', `/tasks/${order}`)).body.steps).toHaveLength(3)
+  await call('GET', `/tasks/${order}/history`)
+  await call('GET', '/tasks?status=parked')
+
+  const { id: stepped } = await client.submit('stepped', null)
+  const { body: held } = await call('POST', `/tasks/${stepped}/claim`, { workerId: 'py-3' })
+  await call('POST', `/tasks/${stepped}/step`, { token: held.token, name: 'a' })
+  await call('POST', `/tasks/${stepped}/step`, { token: held.token, name: 'a', value: 'AA==', encoding: 'base64' })
+  await call('POST', `/tasks/${stepped}/steps`, { token: held.token })
+  await call('POST', `/tasks/${stepped}/wait-for`, { token: held.token, name: 'b', timeout: 0 })
+  await call('POST', `/tasks/${stepped}/sleep`, { token: held.token, name: 'c', duration: '1h' })
+
   // Dead letters.
   await die(caller, 'pay')
   const dead = await die(caller, 'pay')
   const { body: found } = await call('GET', '/dead-letters/groups')
   expect(found.groups).toMatchObject([{ count: 2, name: 'Error', types: ['pay'] }])
   const query = { group: found.groups[0].fingerprint }
+  expect((await call('GET', `/dead-letters?group=${query.group}`)).body.tasks).toHaveLength(2)
   const { body: preview } = await call('POST', '/dead-letters/replay/preview', { query })
   expect(preview.matched).toBe(2)
   const { body: job } = await call('POST', '/dead-letters/replay', { query, confirm: preview.confirm })
@@ -149,6 +180,17 @@ it('every operation of the document answers, and as it says', async () => {
   await (await client.claim(dead, { workerId: 'w' })).fail(new Error('again'))
   await call('POST', '/dead-letters/purge/preview', { ids: [dead] })
   await call('POST', '/dead-letters/purge', { ids: [dead] })
+
+  // Many.
+  const archiving = { action: 'archive', query: { status: 'completed' } }
+  const { body: archive } = await call('POST', '/tasks/bulk/preview', archiving)
+  expect(archive).toMatchObject({ matched: 1, sample: [{ id: task.id }] })
+  await call('POST', '/tasks/bulk', { ...archiving, confirm: archive.confirm })
+  expect((await call('GET', '/jobs')).body.jobs).toMatchObject([
+    { name: 'archive' },
+    { name: 'purge' },
+    { name: 'replay' },
+  ])
 
   // Schedules.
   await call('POST', '/schedules', {
@@ -174,12 +216,62 @@ it('every operation of the document answers, and as it says', async () => {
   await call('POST', '/queues/a%2Fb/pause', { group: 'acme' })
   await call('POST', '/queues/a%2Fb/resume', { group: 'acme' })
   await call('POST', '/queues/a%2Fb/limit', { concurrency: 2, perGroup: 1, fair: true, rate: '60/1m', burst: 2 })
-  for (const path of ['/queues', '/stats', '/workers', '/info']) await call('GET', path)
+  for (const path of [
+    '/queues',
+    '/stats',
+    '/workers',
+    '/info',
+    '/doctor',
+    '/queues/a%2Fb',
+    '/charts',
+    '/charts?range=7d&queue=default',
+  ])
+    await call('GET', path)
+  expect((await call('GET', '/sessions')).body.sessions).toEqual([])
+  await caller.fetch(requestOf('GET', `/login?token=${TOKEN}`))
+  const { body: logins } = await call('GET', '/sessions')
+  expect(logins.sessions).toMatchObject([{ name: null, isOwn: false }])
+  await call('DELETE', `/sessions/${logins.sessions[0].id}`)
+  expect((await call('DELETE', `/sessions/${logins.sessions[0].id}`)).body.error.code).toBe('SESSION_NOT_FOUND')
+  expect((await call('GET', '/tasks?fields=all&limit=1')).body.tasks[0].payloads).toBe('shown')
   expect((await call('GET', '/tasks/nonsense')).body.error.code).toBe('INVALID_TASK')
   expect((await call('GET', `/tasks/${crypto.randomUUID()}`)).status).toBe(404)
 
-  const all = Object.values(document.paths).flatMap((path) => Object.values(path).map(({ operationId }) => operationId))
+  const all = Object.values(document.paths).flatMap((path) =>
+    Object.values(path).flatMap((one) => (one['x-right'] === undefined ? [] : [one.operationId])),
+  )
   expect([...answered, 'changes'].sort()).toEqual(all.sort())
+})
+
+it('its examples are valid, and every body that needs something has one', async () => {
+  const { document } = await checkedCaller()
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods)
+      .filter(([, { operationId }]) => operationId !== undefined)
+      .map(([method, one]) => ({ at: `${path.replaceAll('/', '~1')}/${method}`, ...one })),
+  )
+  const check = (at: string, { example }: Content): void => {
+    const validate = ajv.compile({
+      $ref: `doc#/paths/${encodeURIComponent(at).replaceAll('%2F', '/')}/content/application~1json/schema`,
+    })
+    if (!validate(example)) throw new Error(`${at}: ${ajv.errorsText(validate.errors)}`)
+  }
+  let checked = 0
+  for (const { at, operationId, requestBody, responses } of operations) {
+    const body = requestBody?.content['application/json']
+    const { required = [] } = (body?.schema ?? {}) as { required?: readonly string[] }
+    if (required.length > 0) expect([operationId, body!.example]).toEqual([operationId, expect.anything()])
+    if (body?.example !== undefined) check(`${at}/requestBody`, body)
+    for (const [status, { content }] of Object.entries(responses)) {
+      const answer = content?.['application/json']
+      if (answer?.example === undefined) continue
+      check(`${at}/responses/${status}`, answer)
+      checked++
+    }
+  }
+  expect(checked).toBeGreaterThan(5)
+  for (const path of ['/health', '/metrics', '/session', '/login', '/openapi.json'])
+    expect(Object.keys(document.paths)).toContain(path)
 })
 
 it('routes that are not in the document do not exist, and a wrong method names the allowed ones', async () => {

@@ -78,7 +78,7 @@ export const httpWorkersAlone = async (folder: Folder, env: Readonly<Record<stri
 
   // Schedules fire, their tasks are run, and retention removes them: the first is gone while later ones come.
   const fired = async (): Promise<{ id: string; status: string; output: unknown }[]> =>
-    (await ask.call('GET', '/tasks?type=add&status=completed')).tasks
+    (await ask.call('GET', '/tasks?type=add&status=completed&fields=all')).tasks
   await expect.poll(async () => (await fired()).length, PATIENCE).toBeGreaterThan(1)
   const first = (await fired()).at(-1)!
   expect(first.output).toBe(3)

@@ -85,7 +85,7 @@ describe('limits of a queue', () => {
     expect((await call('GET', `${API}/queues`)).body.queues).toMatchObject([
       { queue: 'a/b', limits: { rate: '10/s' }, pausedGroups: [] },
     ])
-    expect((await set({})).body).toEqual({ queue: 'a/b', limits: null })
+    expect((await set({ none: true })).body).toEqual({ queue: 'a/b', limits: null })
     expect(await client.queue('a/b').limits()).toBeNull()
   })
 
@@ -105,6 +105,9 @@ describe('limits of a queue', () => {
   })
 
   it.each([
+    [{}, 'limit', /names no limit/],
+    [{ none: false }, 'limit', /names no limit/],
+    [{ none: true, concurrency: 1 }, 'none', /give no others with it/],
     [{ concurrency: 0 }, 'concurrency', /concurrency must be/],
     [{ concurrency: 'many' }, 'body.concurrency', /must be integer/],
     [{ concurrency: null }, 'body.concurrency', /must be integer/],
@@ -173,6 +176,14 @@ describe('a group', () => {
     expect(
       (await call('GET', `${API}/dead-letters/groups?group=${body.groups[0].fingerprint}`)).body.groups[0],
     ).toMatchObject({ count: 3 })
+    const { fingerprint } = body.groups[0]
+    const list = async (query: string) => (await call('GET', `${API}/dead-letters?${query}`)).body
+    expect((await list(`group=${fingerprint}`)).tasks).toHaveLength(3)
+    expect((await list(`group=${fingerprint}&taskGroup=acme`)).tasks).toHaveLength(2)
+    const first = await list(`group=${fingerprint}&limit=2`)
+    expect(first.tasks).toMatchObject([{ status: 'failed', payloads: 'omitted' }, {}])
+    expect((await list(`group=${fingerprint}&limit=2&cursor=${first.cursor}`)).tasks).toHaveLength(1)
+    expect(await list('group=0000000000000000')).toEqual({ tasks: [], cursor: null })
     const query = { taskGroup: 'other' }
     expect((await call('POST', `${API}/dead-letters/purge/preview`, { query })).body.matched).toBe(1)
   })

@@ -73,6 +73,26 @@ describe.skipIf(!hasPython)(
       expect(await once(workers[0]!, 'exit')).toEqual([0, null])
     })
 
+    it('runs a task of two steps with a sleep and a signal between them, over several runs', async () => {
+      const { client } = await begin(1)
+      const task = await client.submit('order', { amount: 5, pause: '100ms' })
+      await expect
+        .poll(async () => (await client.get(task.id)).parked, { timeout: 30_000 })
+        .toMatchObject({ kind: 'signal', signal: 'approved' })
+      await client.signal(task.id, 'approved', { by: 'ann' })
+      expect(await client.wait(task)).toEqual({ receipt: `${task.id}:charge`, approved_by: 'ann' })
+      expect(await client.get(task.id)).toMatchObject({
+        attempts: 3,
+        retryCount: 0,
+        steps: [
+          { name: 'charge', kind: 'step', value: { amount: 5 } },
+          { name: 'cool-down', kind: 'sleep', status: 'done' },
+          { name: 'approved', kind: 'signal', status: 'done', value: { by: 'ann' } },
+          { name: 'ship', kind: 'step' },
+        ],
+      })
+    })
+
     it.each([[{ concurrency: 1 }], [{ perGroup: 1 }]])(
       'obeys %j: two of them never hold two tasks, which they do without it',
       async (limit) => {

@@ -6,10 +6,13 @@ const root = new URL('../../', import.meta.url)
 const page = readFileSync(new URL('docs/security.md', root), 'utf8')
 
 const SHORT: Readonly<Record<string, string>> = {
+  abuse: 'test/http/abuse.test.ts',
+  access: 'test/http/access.test.ts',
   security: 'test/http/security.test.ts',
   serve: 'test/cli/serve.test.ts',
   document: 'test/http/document.test.ts',
   metrics: 'test/http/metrics.test.ts',
+  wire: 'test/http/wire.test.ts',
 }
 
 it('has the fifty, in order', () => {
@@ -23,7 +26,9 @@ it('names only tests that exist', () => {
   let named = 0
   for (const row of page.split('\n').filter((line) => /^\| \d+ \|/.test(line))) {
     let text = ''
-    for (const [, file, name] of row.matchAll(/`(test\/[\w./-]+|security|serve|document|metrics)`|“([^”]+)”/g)) {
+    for (const [, file, name] of row.matchAll(
+      /`(test\/[\w./-]+|abuse|access|security|serve|document|metrics|wire)`|“([^”]+)”/g,
+    )) {
       if (file !== undefined) text = readFileSync(new URL(SHORT[file] ?? file, root), 'utf8')
       else {
         named++

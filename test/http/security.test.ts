@@ -11,7 +11,7 @@ import {
   VIEWER,
   WORKER,
 } from '../../src/http/index.ts'
-import { connect, silentLogger } from '../../src/index.ts'
+import { connect, fingerprintOf, silentLogger } from '../../src/index.ts'
 import { API, openHandler, requestOf, TOKEN } from './setup.ts'
 
 const ID = '01a2f7c4-5b1e-7c3d-9f00-2a6d1c0e8b47'
@@ -20,11 +20,14 @@ const ID = '01a2f7c4-5b1e-7c3d-9f00-2a6d1c0e8b47'
 const operations = (): { method: string; path: string; right: string }[] => {
   const { paths } = openApi('0') as { paths: Record<string, Record<string, { 'x-right': string }>> }
   const listed = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, { 'x-right': right }]) => ({
-      method: method.toUpperCase(),
-      path: API + path.replace(/\{\w+\}/g, ID),
-      right,
-    })),
+    Object.entries(methods)
+      // The others are of the server: some need no credential, and two are below.
+      .filter(([, { 'x-right': right }]) => right !== undefined)
+      .map(([method, { 'x-right': right }]) => ({
+        method: method.toUpperCase(),
+        path: API + path.replace(/\{\w+\}/g, ID),
+        right,
+      })),
   )
   return [
     ...listed,
@@ -41,7 +44,8 @@ describe('who gets in', () => {
     expect(operations().length).toBeGreaterThan(40)
     for (const { method, path } of operations()) {
       for (const authorization of ['', `Bearer ${TOKEN}x`, 'Bearer x', `Basic ${TOKEN}`]) {
-        const response = await fetch(requestOf(method, path, {}, { authorization }))
+        const body = path.endsWith('/bulk/preview') ? { action: 'retry', query: {} } : {}
+        const response = await fetch(requestOf(method, path, body, { authorization }))
         expect(`${method} ${path} ${response.status}`).toBe(`${method} ${path} 401`)
         expect(response.headers.get('www-authenticate')).toMatch(/^Bearer/)
       }
@@ -86,6 +90,16 @@ describe('who gets in', () => {
     const client = await connect('memory:', { logger: silentLogger })
     onTestFinished(() => client.close())
     expect(() => createHttpHandler(client, {} as never)).toThrow(/authorize must be a function/)
+  })
+
+  it('a misspelt option is refused: it would protect nothing', async () => {
+    const client = await connect('memory:', { logger: silentLogger })
+    onTestFinished(() => client.close())
+    const mount = (options: object) => () => createHttpHandler(client, { authorize: everybody, ...options })
+    expect(mount({ readonly: true })).toThrow(/readonly is not an option of createHttpHandler: did you mean readOnly\?/)
+    expect(mount({ hosts: 'app.example.com' })).toThrow(/hosts must be a list of host names, or 'any'/)
+    expect(() => new Tokens([{ token: undefined as never, rights: VIEWER }])).toThrow(/is its environment variable set/)
+    expect(() => new Tokens([{ token: TOKEN, rights: ['reed' as never] }])).toThrow(/'reed' is not a right/)
   })
 
   it('behind a proxy, only the configured header decides', async () => {
@@ -205,7 +219,8 @@ describe('what can be done', () => {
     const { fetch } = await openHandler({ readOnly: true, metrics })
     for (const { method, path } of operations()) {
       if (method === 'GET') continue
-      const response = await fetch(requestOf(method, path, {}, { authorization: `Bearer ${TOKEN}` }))
+      const body = path.endsWith('/bulk/preview') ? { action: 'retry', query: {} } : {}
+      const response = await fetch(requestOf(method, path, body, { authorization: `Bearer ${TOKEN}` }))
       const isPreview = path.endsWith('/preview')
       expect(`${method} ${path} ${response.status}`).toBe(`${method} ${path} ${isPreview ? 200 : 403}`)
     }
@@ -375,6 +390,27 @@ describe('what is seen', () => {
     expect(text).toContain('"payloads":"withheld"')
     expect(text).not.toContain(secret)
     expect(text).not.toContain('"ann"')
+  })
+
+  it('a guessed error is not confirmed to that caller: the fingerprints it sees are not those that it can compute', async () => {
+    const token = 'the-token-of-a-viewer-0123456789'
+    const tokens = new Tokens([{ token, rights: [...VIEWER, 'operate'] }])
+    const { call } = await scene({ authorize: tokens.authorize })
+    const ask = async (method: string, path: string, body?: object) =>
+      (await call(method, API + path, body, { authorization: `Bearer ${token}` })).body
+    const { fingerprint: guess } = fingerprintOf({ name: 'Error', message: `refused ${secret}` })
+    const { groups } = await ask('GET', '/dead-letters/groups')
+    expect(groups).toMatchObject([{ count: 1, pattern: '' }])
+    const { fingerprint: shown } = groups[0]
+    const found = async (fingerprint: string): Promise<readonly number[]> => [
+      (await ask('GET', `/tasks?error=${fingerprint}`)).tasks.length,
+      (await ask('GET', `/dead-letters?group=${fingerprint}`)).tasks.length,
+      (await ask('GET', `/dead-letters/groups?group=${fingerprint}`)).groups.length,
+      (await ask('POST', '/dead-letters/replay/preview', { query: { group: fingerprint } })).matched ?? 0,
+      (await ask('POST', '/tasks/bulk/preview', { action: 'retry', query: { error: fingerprint } })).sample.length,
+    ]
+    expect(await found(guess)).toEqual([0, 0, 0, 0, 0])
+    expect(await found(shown)).toEqual([1, 1, 1, 1, 1])
   })
 
   it('keys that match a pattern are hidden everywhere, and a worker still gets its task unredacted', async () => {

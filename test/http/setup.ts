@@ -15,6 +15,8 @@ export interface Answer {
 export interface Caller {
   readonly client: Client
   readonly fetch: (request: Request) => Promise<Response>
+  /** As when the server stops. */
+  close(): void
   /** With the token, unless `headers` say otherwise. */
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
 }
@@ -33,11 +35,16 @@ export const openHandler = async (options: Partial<HttpHandlerOptions> = {}, add
   return {
     client,
     fetch,
+    close: () => handler.close(),
     call: async (method, path, body, headers = {}) => {
       const response = await fetch(requestOf(method, path, body, { authorization: `Bearer ${TOKEN}`, ...headers }))
       const text = await response.text()
       const isJson = response.headers.get('content-type')?.startsWith('application/json')
-      return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text }
+      return {
+        status: response.status,
+        headers: response.headers,
+        body: isJson && text !== '' ? JSON.parse(text) : text,
+      }
     },
   }
 }

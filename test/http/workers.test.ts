@@ -101,3 +101,13 @@ it('a failure may name the delay before the retry', async () => {
   expect(task).toMatchObject({ status: 'pending', retryCount: 1, lastError: { name: 'Busy' } })
   expect(task.availableAt - (await client.now())).toBeGreaterThan(590_000)
 })
+
+it('a worker whose lease is long is listed with its length: it is heard of only when it renews', async () => {
+  const { client, call } = await openHandler()
+  const { id } = await client.submit('work', 1)
+  const { body } = await call('POST', '/api/v1/claim', { workerId: 'py-1', leaseTtl: '1m' })
+  await expect.poll(() => client.workers()).toMatchObject([{ id: 'py-1', leaseTtl: 60_000 }])
+  const { token } = body.leases[0]
+  await call('POST', `/api/v1/tasks/${id}/heartbeat`, { token, leaseTtl: '10m' })
+  await expect.poll(() => client.workers()).toMatchObject([{ id: 'py-1', leaseTtl: 600_000 }])
+})

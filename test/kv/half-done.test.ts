@@ -5,6 +5,7 @@ import { complete } from '../../src/core/machine.ts'
 import type { Entry, Mark } from '../../src/store/kv/access/key-value.ts'
 import { KEYS, parseSweepEntry, SWEEP, TASKS } from '../../src/store/kv/records/names.ts'
 import { idOf, want } from '../../src/testing/conformance/build.ts'
+import { FakeClock } from '../../src/testing/fake-clock.ts'
 import { openKvInMemory } from './open.ts'
 import { KeyValueMap, MemoryKeyValue } from './places/memory-key-value.ts'
 import { fresh, NOW, withKey } from './scenes.ts'
@@ -36,6 +37,38 @@ describe('a record that this process has cached and another has changed', () => 
   })
 })
 
+/** The next write of a task waits, as behind an outage. */
+class HeldUp extends MemoryKeyValue {
+  until: Promise<void> | null = null
+
+  override async update(key: string, value: string, mark: Mark): Promise<Mark | null> {
+    const { until } = this
+    if (key.startsWith(TASKS) && until !== null) {
+      this.until = null
+      await until
+    }
+    return super.update(key, value, mark)
+  }
+}
+
+test('a renewal that was held up and is decided again does not end the lease earlier than a later one did', async () => {
+  const clock = new FakeClock()
+  const kv = new HeldUp(new KeyValueMap(), { wall: () => clock.wall() })
+  const store = openKvInMemory(kv, { capabilities: [], timers: clock })
+  await store.insert([{ task: fresh(1) }], { now: null })
+  await clock.advance(86_400_000)
+  const [leased] = (await store.claim(want({ now: null, limit: 1 }))).leased
+  const renewal = { id: idOf(1), token: leased!.lease!.token, leaseTtl: 5_000 }
+  const outage = Promise.withResolvers<void>()
+  kv.until = outage.promise
+  const held = store.renew([renewal], null)
+  await clock.advance(8_000)
+  expect(await store.renew([renewal], null)).toEqual(['held'])
+  outage.resolve()
+  expect(await held).toEqual(['held'])
+  expect((await store.get([idOf(1)]))[0]!.lease!.expiresAt - clock.wall()).toBeGreaterThan(4_900)
+})
+
 test('the key of a removed task is swept when its own time is over, and not looked at before', async () => {
   const map = new KeyValueMap()
   const store = openKvInMemory(new MemoryKeyValue(map, wall))
@@ -50,14 +83,15 @@ test('the key of a removed task is swept when its own time is over, and not look
   expect(ofKey[0]!.at).toBeGreaterThanOrEqual(NOW + DAY)
 })
 
-/** The first write of a task reaches the server, something happens there, and the reply is lost. */
+/** The first write under a prefix reaches the server, something happens there, and the reply is lost. */
 class Interrupted extends MemoryKeyValue {
+  under = TASKS
   meanwhile: () => Promise<void> = async () => {}
   #isOver = false
 
   override async create(key: string, value: string): Promise<Mark | null> {
     const written = await super.create(key, value)
-    if (this.#isOver || !key.startsWith(TASKS)) return written
+    if (this.#isOver || !key.startsWith(this.under)) return written
     this.#isOver = true
     await this.meanwhile()
     throw lost()
@@ -73,6 +107,26 @@ test('a submit whose task was run and removed before its reply came is done, and
     const done = complete(leased!, { token: leased!.lease!.token }, { text: '1', encoding: 'json' }, NOW)
     expect(await other.commit([done])).toEqual(['written'])
     expect(await other.remove([{ id: idOf(1), revision: leased!.revision + 1, endKey: false }])).toEqual(['removed'])
+  }
+  expect(await openKvInMemory(slow).insert([withKey(1, 'k')], { now: NOW })).toEqual([{ outcome: 'created' }])
+  expect(await other.get([idOf(1)])).toEqual([null])
+  expect((await other.claim(want({ now: NOW + 1_000, limit: 1 }))).leased).toEqual([])
+})
+
+test.each([
+  { how: 'with its key', endKey: true },
+  { how: 'without its key', endKey: false },
+])('so is one whose task was run and removed $how before the reply for the key came', async ({ endKey }) => {
+  const map = new KeyValueMap()
+  const slow = new Interrupted(map, wall)
+  const other = openKvInMemory(new MemoryKeyValue(map, wall))
+  slow.under = KEYS
+  slow.meanwhile = async () => {
+    const found = await other.find('k')
+    const [leased] = (await other.claim(want({ now: NOW, limit: 1 }))).leased
+    expect(leased!.id).toBe(found!.task!.id)
+    await other.commit([complete(leased!, { token: leased!.lease!.token }, { text: '1', encoding: 'json' }, NOW)])
+    await other.remove([{ id: idOf(1), revision: leased!.revision + 1, endKey }])
   }
   expect(await openKvInMemory(slow).insert([withKey(1, 'k')], { now: NOW })).toEqual([{ outcome: 'created' }])
   expect(await other.get([idOf(1)])).toEqual([null])

@@ -1,6 +1,6 @@
 /** Limits with several processes on one key-value store: places, dead processes, and long lines of one group. */
 import { expect, test } from 'vitest'
-import type { ClaimLimits } from '../../src/core/group-turns.ts'
+import type { ClaimLimits } from '../../src/core/flow/group-turns.ts'
 import * as machine from '../../src/core/machine.ts'
 import { KvStore } from '../../src/store/kv/store.ts'
 import type { ClaimResult, Store } from '../../src/store/store.ts'

@@ -21,15 +21,14 @@ export const CHECKLIST: readonly Mutant[] = [
   },
   {
     file: 'store/sql/rows.ts',
-    find: '  task.expiresAt,\n  task.createdAt,\n  task.updatedAt,\n  task.idempotencyKey,\n  encodeOptions(task),\n  task.input,\n  task.group,\n  encodeHistory',
-    replace:
-      '  null,\n  task.createdAt,\n  task.updatedAt,\n  task.idempotencyKey,\n  encodeOptions(task),\n  task.input,\n  task.group,\n  encodeHistory',
+    find: '  task.expiresAt,\n',
+    replace: '  null,\n',
     breaks: '[J13] the expiry of a task is forgotten by the store',
     tests: ['crash/restart.test.ts'],
     project: 'crash',
   },
   {
-    file: 'core/replacement.ts',
+    file: 'core/transfer/replacement.ts',
     find: 'key: replacementKey(dead), replayOf',
     replace: 'key: dead.idempotencyKey ?? replacementKey(dead), replayOf',
     breaks: '[E10] a replay as new takes the key of the dead task',
@@ -57,7 +56,7 @@ export const CHECKLIST: readonly Mutant[] = [
     tests: ['runtime/tasks/claiming.test.ts'],
   },
   {
-    file: 'core/recurrence.ts',
+    file: 'core/schedules/recurrence.ts',
     find: '? [newest] : [], newest }',
     replace: '? newestSlots(recurrence, cursor, now, MOST_CAUGHT_UP) : [], newest }',
     breaks: '[M03] downtime is followed by a burst',
@@ -75,7 +74,7 @@ export const CHECKLIST: readonly Mutant[] = [
     find: '    this.#sweeper.start()\n',
     replace: '',
     breaks: '[O01] a monitor neither expires nor times out',
-    tests: ['runtime/tasks/sweeping.test.ts'],
+    tests: ['runtime/cleanup/sweeping.test.ts'],
   },
   {
     file: 'runtime/store-time.ts',
@@ -86,8 +85,8 @@ export const CHECKLIST: readonly Mutant[] = [
   },
   {
     file: 'runtime/worker/fetch/fetcher.ts',
-    find: 'Math.min(Math.max(soonest, untilNext), pollInterval)',
-    replace: 'Math.max(soonest, found.next === null ? 86_400_000 : untilNext)',
+    find: 'Math.min(Math.max(soonest, now + untilNext), now + pollInterval)',
+    replace: 'Math.max(soonest, now + (found.next === null ? 86_400_000 : untilNext))',
     breaks: '[D12] a worker that was woken too early does not look again',
     tests: ['runtime/worker/fetcher.test.ts'],
   },

@@ -3,9 +3,9 @@ import type { Mutant } from './mutant.ts'
 
 export const HTTP: readonly Mutant[] = [
   {
-    file: 'http/auth/access.ts',
-    find: 'return rights === undefined ? null : { rights, ambient: true }',
-    replace: 'return rights === undefined ? null : { rights }',
+    file: 'http/auth/tokens.ts',
+    find: 'ambient: true, session }',
+    replace: 'session }',
     breaks: 'another site can act with the cookie of a visitor',
     tests: ['http/security.test.ts'],
   },
@@ -18,8 +18,8 @@ export const HTTP: readonly Mutant[] = [
   },
   {
     file: 'http/confirmations.ts',
-    find: '|| Number.parseInt(until, 36) < this.#now()) throw',
-    replace: ') throw',
+    find: 'if (!isRight || Number.parseInt(until, 36) < this.#now())',
+    replace: 'if (!isRight)',
     breaks: 'a confirmation never expires',
     tests: ['http/confirmations.test.ts'],
   },
@@ -32,7 +32,7 @@ export const HTTP: readonly Mutant[] = [
   },
   {
     file: 'http/routes/leases.ts',
-    find: '      if (held.workerId !== null) void call.client.heardOfWorker(held.workerId)\n',
+    find: '      if (held.workerId !== null) void call.client.heardOfWorker(held.workerId, { leaseTtl })\n',
     replace: '',
     breaks: 'a worker over HTTP vanishes during a long run',
     tests: ['http/workers.test.ts'],

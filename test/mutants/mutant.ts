@@ -9,7 +9,7 @@ export interface Mutant {
   /** The test files that turn red, below test/. */
   readonly tests: readonly string[]
   /** Of vitest.config.ts. Default quick. */
-  readonly project?: 'quick' | 'crash' | 'servers'
+  readonly project?: 'quick' | 'crash' | 'timed' | 'servers'
 }
 
 /** The source with the bug in it. Throws if the text is not there exactly once: the table must follow the source. */

@@ -33,6 +33,13 @@ export const STORES: readonly Mutant[] = [
     tests: ['stores.test.ts', 'runtime/edges.test.ts', 'runtime/tasks/inspecting.test.ts'],
   },
   {
+    file: 'store/threads/lease-keeper.ts',
+    find: 'since + this.#options.every - this.#host.mono()',
+    replace: 'this.#options.every',
+    breaks: 'a thread that starts late renews the first leases too late',
+    tests: ['late-keeper.test.ts', 'runtime/worker/lease-keeper.test.ts'],
+  },
+  {
     file: 'store/sqlite/claim/claim.ts',
     find: ', lease_ttl = ?8,',
     replace: ', lease_ttl = ?4 + 0 * ?8,',
@@ -150,6 +157,27 @@ export const STORES: readonly Mutant[] = [
     replace: '',
     breaks: 'a submit that another process finished is refused as a clash',
     tests: KV,
+  },
+  {
+    file: 'store/kv/inserter.ts',
+    find: ' || found.insertId === insertId\n',
+    replace: '\n',
+    breaks: 'a submit whose reply was lost is refused as a clash with its own task',
+    tests: ['kv/lost-replies.test.ts'],
+  },
+  {
+    file: 'store/kv/inserter.ts',
+    find: "      if (found.insertId === insertId && found.state !== 'active') return { outcome: 'created' }\n",
+    replace: '',
+    breaks: 'a submit whose reply was lost makes its task again after that was removed with its key',
+    tests: ['kv/half-done.test.ts'],
+  },
+  {
+    file: 'store/kv/records/tasks.ts',
+    find: 'this.largeValues.discard(written, used)',
+    replace: 'this.largeValues.discard(written, before?.largeValues)',
+    breaks: 'a large value is deleted when the reply to its write was lost and another process wrote after it',
+    tests: ['kv/lost-replies.test.ts'],
   },
   {
     file: 'store/kv/inserter.ts',

@@ -1,4 +1,6 @@
 /** Delayed tasks that several workers claim at once: each is found once, and no claim fails. */
+import { type ConsumerAPI, jetstreamManager } from '@nats-io/jetstream'
+import { connect as connectToServer } from '@nats-io/transport-node'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Logger, silentLogger } from '../../src/index.ts'
 import { LaterHints } from '../../src/store/nats/messages/later-hints.ts'
@@ -23,6 +25,28 @@ onNats('tasks that are put to sleep again and again', (url) => {
     const results = await clients[0]!.submitMany(Array.from({ length: 20 }, (_, n) => ({ type: 'nap', input: n })))
     expect(results.every(({ ok }) => ok)).toBe(true)
     await until('they have slept some hundred times', async () => runs > 400)
+    expect(warnings.filter((warning) => warning.startsWith('cannot look for work'))).toEqual([])
+  })
+})
+
+onNats('a reader of delayed tasks that the server has already removed', (url) => {
+  test('is no error: what it has read is run', async () => {
+    const nc = await connectToServer({ servers: new URL(url).host })
+    onTestFinished(() => nc.close())
+    const consumers = Object.getPrototypeOf((await jetstreamManager(nc)).consumers) as ConsumerAPI
+    const refused = Object.assign(new Error('consumer not found'), { code: 10_014, status: 404 })
+    const removal = vi.spyOn(consumers, 'delete').mockRejectedValue(refused)
+    onTestFinished(() => removal.mockRestore())
+    const { connect } = begin(url)
+    const warnings: string[] = []
+    const logger: Logger = { ...silentLogger, warn: (message) => void warnings.push(message) }
+    const [client, consumer] = [await connect(), await connect({ logger })]
+    const task = await client.submit('nap', 1, { delay: '200ms' })
+    const worker = consumer.worker().handle('nap', async () => 'ran')
+    worker.start()
+    expect(await client.wait(task, { timeout: '20s' })).toBe('ran')
+    await worker.stop()
+    expect(removal).toHaveBeenCalled()
     expect(warnings.filter((warning) => warning.startsWith('cannot look for work'))).toEqual([])
   })
 })

@@ -2,7 +2,7 @@
 import { jetstreamManager } from '@nats-io/jetstream'
 import { connect as connectNats } from '@nats-io/transport-node'
 import { expect, onTestFinished, test } from 'vitest'
-import type { ClaimLimits } from '../../src/core/group-turns.ts'
+import type { ClaimLimits } from '../../src/core/flow/group-turns.ts'
 import { complete } from '../../src/core/machine.ts'
 import { openNats } from '../../src/store/nats/store.ts'
 import { idOf, task, want } from '../../src/testing/conformance/build.ts'

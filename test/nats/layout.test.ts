@@ -52,6 +52,17 @@ onNats('a bucket', (url) => {
     expect((await keys('tasks.>')).filter((one) => one !== key)).toEqual([])
   })
 
+  test('loses the parts of a value that is too large for one message together with its task', async () => {
+    const { bucket, connect } = begin(url)
+    const client = await connect()
+    const { id } = await client.submit('work', 'x'.repeat(1_048_000))
+    const { keys } = await reader(url, bucket)
+    expect((await keys('large.>')).length).toBeGreaterThan(2)
+    await client.cancel(id)
+    await client.delete(id)
+    await expect.poll(() => keys('large.>'), { timeout: 20_000 }).toEqual([])
+  })
+
   test('sees each move as one write of one key, from the revision that was read [T04]', async () => {
     const { bucket, connect } = begin(url)
     const client = await connect()

@@ -5,6 +5,8 @@ import { type NatsServer, startNats } from '../servers/nats.ts'
 import { permissionsOf, usersOf } from './permissions.ts'
 import { onNats } from './setup.ts'
 
+const literal = (text: string): string => text.replaceAll(/[$.*>]/g, '\\$&')
+
 onNats('the permissions to paste', () => {
   const begin = async (users: Readonly<Record<string, string>>, release: 'newest' | 'oldest' = 'newest') => {
     const server: NatsServer = await startNats({ release, settings: usersOf({ root: '', ...users }) })
@@ -81,17 +83,34 @@ onNats('the permissions to paste', () => {
   const lines = permissionsOf('worker')
     .match(/"[^"]+"/g)!
     .map((line) => line.slice(1, -1))
-    // Without these nothing can be asked at all; the other form of an acknowledgement is for servers with domains.
-    .filter((line) => !line.includes('_INBOX') && !line.includes('.*.*.') && line !== 'holdfast.jobs.wake')
-    .filter((line) => !/STREAM\.INFO|MSG\.GET\.KV/.test(line))
-  test('are each named by doctor when they are missing', async () => {
-    const users = lines.map((line, n) => [`user${n}`, permissionsOf('worker', { without: `"${line}"` })] as const)
-    const { open } = await begin(Object.fromEntries(users))
+    // The other form of an acknowledgement is for servers with domains.
+    .filter((line) => !line.includes('.*.*.'))
+  test('are each named, and nothing else, by doctor or where it cannot connect by that error', async () => {
+    const without = (line: string): string => permissionsOf('worker').replace(new RegExp(`"${literal(line)}",?`), '')
+    const { open } = await begin(Object.fromEntries(lines.map((line, n) => [`user${n}`, without(line)])))
     await open('root')
-    for (const [n, line] of lines.entries()) {
-      const findings = await (await open(`user${n}`)).examine()
-      const found = findings.find(({ check }) => check === 'permissions')
-      expect(found, line).toMatchObject({ verdict: 'problem', found: `this user may not publish to ${line}` })
+    const check = async (line: string, n: number): Promise<void> => {
+      const found = await open(`user${n}`).then(
+        async (client) => (await client.examine()).find(({ check }) => check === 'permissions')!.found,
+        (error: Error) => error.message,
+      )
+      const verb = line.includes('_INBOX') || line === 'holdfast.jobs.wake' ? 'subscribe' : 'publish'
+      expect(found.slice(found.indexOf('this user may not'))).toBe(`this user may not ${verb} to ${line}`)
     }
+    await Promise.all(lines.map(check))
+  })
+
+  test.each([
+    ['READY', (client: Client) => client.claimNext({ workerId: 'me' })],
+    ['LATER', (client: Client) => client.count({ status: 'scheduled' })],
+  ] as const)('that is missing to pull from %s is a refusal, not a server that is away', async (stream, call) => {
+    const right = `$JS.API.CONSUMER.MSG.NEXT.HOLDFAST_jobs_${stream}`
+    const { open } = await begin({ poor: permissionsOf('worker', { without: right }) })
+    await (await open('root')).submit('a', 1, { delay: '1h' })
+    await (await open('root')).submit('a', 1)
+    await expect(call(await open('poor'))).rejects.toMatchObject({
+      code: 'STORE_READ_ONLY',
+      message: expect.stringContaining(right),
+    })
   })
 })

@@ -1,4 +1,5 @@
 /** Claims while a backlog is drained: they resume where the last one ended, and that must not show in the order. */
+import { Client } from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { claimOrder } from '../../src/core/claim-order.ts'
 import { release } from '../../src/core/machine.ts'
@@ -105,5 +106,19 @@ onPostgres('while a backlog is drained', (url) => {
     // As a claim leaves them whose connection ends in the middle: rolled back, but the rows still name it.
     await bench.sql('begin', `select 1 from ${bench.schema}.task for update`, 'rollback')
     expect(await claimAll(await open(bench), 50)).toHaveLength(300)
+  })
+
+  test('tasks whose row names a transaction that has ended keep their turn while another is open for long', async () => {
+    const bench = await backlog(300)
+    const other = new Client({ connectionString: url })
+    await other.connect()
+    onTestFinished(() => other.end())
+    await other.query('begin')
+    await other.query('select pg_current_xact_id()')
+    const some = `select 1 from ${bench.schema}.task order by id limit 20`
+    for (let n = 0; n < 40; n++) await bench.sql('begin', `${some} for update`, 'rollback')
+    const claimed = await claimAll(await open(bench), 50)
+    expect(claimed).toHaveLength(300)
+    expect(claimed.map(({ id }) => id)).toEqual(claimed.toSorted(claimOrder).map(({ id }) => id))
   })
 })

@@ -3,17 +3,20 @@ import { expect, test } from 'vitest'
 import { campaign, LEASE } from '../crash/kill-campaign.ts'
 import { cleanUp } from '../crash/processes.ts'
 import { percentile, report, seededChance } from '../crash/seed.ts'
+import { volume } from '../volume.ts'
 import { freshDatabase, onPostgres } from './setup.ts'
 
 cleanUp()
 
+const KILLS = volume(40, 100)
+
 onPostgres('workers killed in the middle of a task', (url) => {
-  test('100 times lose nothing, and all tasks complete', { timeout: 300_000 }, async () => {
+  test(`${KILLS} times lose nothing, and all tasks complete`, { timeout: 300_000 }, async () => {
     const { seed } = seededChance('kill, postgres')
     const address = await freshDatabase(url)
     const { submitted, killed, records, wrong, recoveries, late } = await campaign({
       address,
-      kills: 100,
+      kills: KILLS,
       processes: 7,
       backlog: 200,
       seed,
@@ -26,7 +29,7 @@ onPostgres('workers killed in the middle of a task', (url) => {
       `kill, postgres: pending again, lease ${LEASE} ms: p50 ${p50} ms, p99 ${p99} ms, max ${max} ms; the machine's share is at most ${late} ms`,
     )
     expect(wrong.slice(0, 5)).toEqual([])
-    expect(killed.length).toBeGreaterThanOrEqual(100)
+    expect(killed.length).toBeGreaterThanOrEqual(KILLS)
     expect(records.filter((record) => record?.status !== 'completed')).toEqual([])
     expect(recoveries.filter((took) => Number.isNaN(took))).toEqual([])
     expect(max).toBeLessThanOrEqual(LEASE + 2_000 + late)

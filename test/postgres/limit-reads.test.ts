@@ -1,6 +1,6 @@
 /** What a claim in turns reads depends on what it takes and on how many groups it passes, never on how much waits in them. */
 import { expect, test } from 'vitest'
-import type { GroupTurns } from '../../src/core/group-turns.ts'
+import type { GroupTurns } from '../../src/core/flow/group-turns.ts'
 import { Claimer } from '../../src/store/postgres/claim/claimer.ts'
 import type { ClaimRequest, ClaimResult } from '../../src/store/store.ts'
 import { type Bench, begin, freshDatabase, onPostgres } from './setup.ts'

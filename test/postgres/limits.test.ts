@@ -1,7 +1,7 @@
 /** Limits hold on PostgreSQL whatever the isolation level, the pool and the faults; a claim that waits for others ends in time. */
 import pg from 'pg'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import type { ClaimLimits, GroupTurns } from '../../src/core/group-turns.ts'
+import type { ClaimLimits, GroupTurns } from '../../src/core/flow/group-turns.ts'
 import { newSubmission } from '../../src/core/submission.ts'
 import { openPostgres, type PostgresOptions } from '../../src/store/postgres/store.ts'
 import type { ClaimRequest, Insertion, Store } from '../../src/store/store.ts'

@@ -30,6 +30,23 @@ onPostgres('opening a store', (url) => {
     await sql('select 1')
   })
 
+  test('the schema of an address that is written for prisma is refused, and so is one with tables of the same names', async () => {
+    const database = await freshDatabase(url)
+    const prismas = openPostgres(`${database}?schema=public`, { create: true })
+    await expect(prismas).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+      message: expect.stringMatching(/prisma.*schema: 'holdfast'/),
+    })
+    await runSql(database, 'create table public.task (id int)')
+    const full = openPostgres(database, { schema: 'public', create: true })
+    await expect(full).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+      message: expect.stringMatching(/"task" already exists/),
+    })
+    const apart = await openPostgres(`${database}?schema=public`, { schema: 'holdfast', create: true })
+    await apart.close()
+  })
+
   test('without create there must be a store', async () => {
     const { schema } = begin(url)
     await expect(openPostgres(url, { schema })).rejects.toMatchObject({
@@ -241,6 +258,19 @@ onPostgres('a store that is replaced under a living process', (url) => {
     await expect(run).rejects.toMatchObject({ code: 'STORE_IDENTITY_CHANGED' })
     await expect(client.submit('work', null)).rejects.toMatchObject({ code: 'STORE_IDENTITY_CHANGED' })
     expect(await sql(`select count(*)::int as n from ${schema}.task`)).toEqual([{ n: 0 }])
+  })
+
+  test('by a newer release: the worker stops, and every call hears of it, not one in five seconds', async () => {
+    const { schema, sql, connect: open } = begin(url)
+    const client = await open()
+    const run = client
+      .worker({ pollInterval: '100ms' })
+      .handle('work', () => null)
+      .run({ signals: false })
+    run.catch(() => {})
+    await sql(`update ${schema}.meta set value = '99' where name = 'schema_version'`)
+    await expect(run).rejects.toMatchObject({ code: 'SCHEMA_NEWER' })
+    for (let n = 0; n < 3; n++) await expect(client.submit('work', n)).rejects.toMatchObject({ code: 'SCHEMA_NEWER' })
   })
 
   test('by none at all is the same', async () => {

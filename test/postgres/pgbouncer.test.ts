@@ -86,6 +86,17 @@ onPostgres('behind PgBouncer', (url) => {
     await Promise.all(Array.from({ length: 8 }, () => runSql(address, `reset search_path; select pg_sleep(0.05)`)))
   })
 
+  test('an address alone may say how, and an option outranks it', async (context) => {
+    const { connect } = begin(url)
+    const address = `${through(context)}?listen=false&prepare=false&max=2`
+    const client = await connect({ through: address })
+    await client.submit('work', 1)
+    await expect(connect({ through: address, postgres: { prepare: true } })).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+      message: expect.stringContaining('?prepare=false&listen=false'),
+    })
+  })
+
   test('a client that would keep the connection to itself is told how to connect', async (context) => {
     const address = through(context)
     const { connect } = begin(url)

@@ -66,4 +66,28 @@ onPostgres('what is read', (url) => {
       expect(read).toBeLessThan(21_000)
     }
   })
+
+  test('for a bounded page is no more than it may scan, in both orders, and the first ready task is behind thousands of others', async () => {
+    const bench = begin(url)
+    const client = await bench.connect()
+    await client.submitMany(Array.from({ length: 10_000 }, (_, n) => ({ type: 'old', input: n })))
+    await bench.sql(
+      `update ${bench.schema}.task set status = 'completed', revision = 3, completed_at = 1`,
+      'select pg_stat_force_next_flush()',
+    )
+    const { id } = await client.submit('old', 1)
+    await bench.sql(`vacuum analyze ${bench.schema}.task`)
+    for (const order of ['oldest', 'newest'] as const) {
+      const page = { order, limit: 20, maxScanned: 2_000, now: null }
+      const read = await readBy(url, bench, async (store) => {
+        expect((await store.list({ type: 'nothing' }, page)).stoppedAt).not.toBeNull()
+      })
+      expect(read, order).toBeLessThan(5_000)
+      const ofReady = await readBy(url, bench, async (store) => {
+        const { tasks } = await store.list({ type: 'old', views: [{ status: 'pending', available: 'now' }] }, page)
+        expect(tasks.map((task) => task.id)).toEqual([id])
+      })
+      expect(ofReady, order).toBeLessThan(3_000)
+    }
+  })
 })

@@ -9,6 +9,7 @@ import { readRecords, violations } from '../crash/runs.ts'
 import { percentile, report } from '../crash/seed.ts'
 import { readWitnesses } from '../crash/witness.ts'
 import { startPostgres } from '../servers/postgres.ts'
+import { volume } from '../volume.ts'
 import { onPostgres } from './setup.ts'
 
 cleanUp(afterAll)
@@ -16,6 +17,7 @@ cleanUp(afterAll)
 const PROCESSES = 4
 const LEASE = 5_000
 const WINDOW = 1_000
+const RESTARTS = volume(4, 10)
 
 interface Campaign {
   readonly own: TestContext
@@ -104,10 +106,10 @@ const campaign = async ({ own, restarts, plant = 'none' }: Campaign) => {
 }
 
 onPostgres('a server stopped as by a crash', () => {
-  test.concurrent('ten times under load loses nothing, kills nothing, and is at full rate again within ten seconds', {
+  test.concurrent(`${RESTARTS} times under load loses nothing, kills nothing, and is at full rate again within ten seconds`, {
     timeout: 300_000,
   }, async (own) => {
-    const { acknowledged, refused, wrong, dead, alive, ends, recoveries } = await campaign({ own, restarts: 10 })
+    const { acknowledged, refused, wrong, dead, alive, ends, recoveries } = await campaign({ own, restarts: RESTARTS })
     const [p50, max] = [percentile(recoveries, 0.5), Math.max(...recoveries)]
     report(
       `restart: ${recoveries.length} restarts, ${acknowledged} tasks acknowledged, ${refused} refused, ${wrong.length} violations, ${dead} dead`,

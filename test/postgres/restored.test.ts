@@ -1,6 +1,40 @@
 /** A server that comes back with an older state of the store: living processes stop instead of handing out fences again. */
 import { expect, test, vi } from 'vitest'
+import type { Executor } from '../../src/store/postgres/connection.ts'
+import { IdentityGuard } from '../../src/store/postgres/identity.ts'
+import { SCHEMA_VERSION } from '../../src/store/postgres/schema.ts'
 import { begin, onPostgres } from './setup.ts'
+
+test('a check whose answer arrives after another one has seen the epoch grow is no restore', async () => {
+  let epoch = 5
+  const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const executor = (answering?: Promise<void>): Executor => ({
+    async query(text) {
+      if (text.startsWith('insert')) return [[String(++epoch)]]
+      if (!text.includes("'identity'")) return [[String(SCHEMA_VERSION)]]
+      const rows = [
+        ['identity', 'a-store'],
+        ['epoch', String(epoch)],
+      ]
+      if (answering !== undefined) asked.resolve()
+      await answering
+      return rows
+    },
+    script: async () => {},
+  })
+  const guard = new IdentityGuard('holdfast')
+  await guard.expect(executor())
+  const late = guard.check(executor(answered.promise))
+  await asked.promise
+  // Another process uses the store, and another connection of this one sees it.
+  epoch++
+  await guard.check(executor())
+  answered.resolve()
+  await expect(late).resolves.toBeUndefined()
+  // What is asked from now on must know it.
+  epoch -= 2
+  await expect(guard.check(executor())).rejects.toMatchObject({ code: 'STORE_IDENTITY_CHANGED' })
+})
 
 onPostgres('a store that went back to an older state', (url) => {
   const ended = (schema: string): string =>

@@ -26,7 +26,7 @@ onPostgres('following changes', (url) => {
     for (let asked = 0; asked < 3; asked++) expect(await store.visibleUntil!()).toBeLessThanOrEqual(at)
     await tx.query('commit')
     // Also tests beside this one have transactions.
-    await expect.poll(() => store.visibleUntil!()).toBeGreaterThan(at)
+    await expect.poll(() => store.visibleUntil!(), { timeout: 30_000 }).toBeGreaterThan(at)
   })
 
   test('tells what a transaction shows when it commits, and every other move once', async () => {

@@ -3,7 +3,6 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { Client as PgClient, Pool } from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
-import { fromDrizzle, fromKysely, fromPrisma, type QueryFunction } from '../../examples/postgres-adapters.ts'
 import type { Client, Code } from '../../src/index.ts'
 import { begin, freshDatabase, onPostgres } from './setup.ts'
 
@@ -107,7 +106,23 @@ onPostgres('a submit in a transaction of a pg client', (url) => {
     onTestFinished(() => pool.end())
     for (const tx of [pool, {}, null, 'begin'])
       await refused(client.submit('brew', null, { tx: tx as never }), 'INVALID_OPTION')
+    // As a data source of TypeORM has it: a query function that commits each statement.
+    const committing = { query: (text: string, values: unknown[]) => db.query(text, values) }
+    await refused(client.submit('brew', null, { tx: committing }), 'INVALID_OPTION')
     expect(await total(client)).toBe(0)
+  })
+
+  test('is there with it too where a query function of the caller is all that is passed', async () => {
+    const { client, db } = await start()
+    const tx = { query: (text: string, values: unknown[]) => db.query(text, values) }
+    for (const end of ['rollback', 'commit']) {
+      await db.query('begin')
+      await client.submit('brew', end, { tx })
+      await db.query(end)
+    }
+    expect((await client.list()).tasks.map(({ input }) => input)).toEqual(['commit'])
+    // The same object after the end of its transaction.
+    await refused(client.submit('brew', 'late', { tx }), 'INVALID_OPTION')
   })
 
   test('that rolled back a part of itself to a savepoint loses that part alone', async () => {
@@ -130,73 +145,6 @@ onPostgres('a submit in a transaction of a pg client', (url) => {
     await db.query('commit')
     expect((await second).id).toBe(first.id)
     expect((await second).deduplicated).toBe(true)
-  })
-})
-
-/** The shapes of other libraries, each over a pg client: what they pass on, and what they make of a row. */
-const wrapped: Readonly<Record<string, (db: PgClient) => QueryFunction>> = {
-  kysely: (db) =>
-    fromKysely(
-      { executeQuery: ({ sql, parameters }) => db.query(sql, parameters) },
-      { raw: (sql: string, parameters: unknown[]) => ({ sql, parameters }) },
-    ),
-  // Rows are a plain array, and bigints are BigInts.
-  prisma: (db) =>
-    fromPrisma({
-      async $queryRawUnsafe(text, ...values) {
-        const { rows, fields } = await db.query(text, values)
-        const bigints = new Set(fields.filter(({ dataTypeID }) => dataTypeID === 20).map(({ name }) => name))
-        return rows.map((row) =>
-          Object.fromEntries(
-            Object.entries(row).map(([name, value]) => [
-              name,
-              bigints.has(name) && value !== null ? BigInt(value as string) : value,
-            ]),
-          ),
-        )
-      },
-    }),
-  // A statement is a list of pieces, each text or a value; values are numbered anew.
-  drizzle: (db) => {
-    type Piece = { readonly pieces: readonly (string | { readonly value: unknown })[] }
-    return fromDrizzle<Piece>(
-      {
-        execute({ pieces }) {
-          const values: unknown[] = []
-          const text = pieces.map((piece) => (typeof piece === 'string' ? piece : `$${values.push(piece.value)}`))
-          return db.query(text.join(''), values)
-        },
-      },
-      {
-        raw: (text) => ({ pieces: [text] }),
-        param: (value) => ({ pieces: [{ value }] }),
-        join: (parts) => ({ pieces: (parts as Piece[]).flatMap(({ pieces }) => pieces) }),
-      },
-    )
-  },
-}
-
-onPostgres('a submit in a transaction of another library, by its query function alone', (url) => {
-  test.each(Object.keys(wrapped))('%s: commits, rolls back, and knows its keys', async (library) => {
-    const { connect } = begin(url)
-    const client = await connect()
-    const db = await connectPg(url)
-    const before = await client.submit('brew', 0, { idempotencyKey: 'old', ttl: '1h', tags: { a: 'b' } })
-    await db.query('begin')
-    const tx = wrapped[library]!(db)
-    const kept = await client.submit('brew', { library }, { tx })
-    const keyed = await client.submit('brew', 1, { tx, idempotencyKey: 'new' })
-    const again = await client.submit('brew', 1, { tx, idempotencyKey: 'new' })
-    const old = await client.submit('brew', 0, { tx, idempotencyKey: 'old' })
-    await db.query('commit')
-    expect((await client.get(kept.id)).input).toEqual({ library })
-    expect([again.id, again.deduplicated]).toEqual([keyed.id, true])
-    expect(old.expiresAt).toBe(before.expiresAt)
-    expect(old.toJSON()).toEqual({ ...before.toJSON(), deduplicated: true })
-    await db.query('begin')
-    const lost = await client.submit('brew', null, { tx: wrapped[library]!(db) })
-    await db.query('rollback')
-    await refused(client.get(lost.id), 'TASK_NOT_FOUND')
   })
 })
 

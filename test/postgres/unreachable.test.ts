@@ -1,6 +1,7 @@
 /** A real server that says no: each way has its reason, names host and database, gives advice of its own, and stores nothing. */
 import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Client } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect, type HoldfastError, silentLogger } from '../../src/index.ts'
 import { cleanUp, folder } from '../crash/processes.ts'
@@ -94,9 +95,25 @@ onPostgres('a server that says no', () => {
     const error = await refusal(address)
     expect(error).toMatchObject({ code, details: { reason } })
     expect(error.message).toMatch(message)
-    const { host, pathname } = new URL(address)
-    expect(error.message).toContain(`${host}${pathname}`)
+    const { username, host, pathname } = new URL(address)
+    expect(error.message).toContain(`//${username}@${host}${pathname}`)
     expect(error.message).not.toContain('wrong@')
     expect(error.fix).toBe(error.details['advice'])
+  })
+
+  test('a server without TLS is not answered with the advice to ask for TLS', async () => {
+    const error = await refusal(await at((url) => url.searchParams.set('sslmode', 'require')))
+    expect(error.fix).toBe('This server has no TLS: remove sslmode from the address, or write sslmode=disable.')
+  })
+
+  test('a role with no connection left, and a server that shuts down, say so', async () => {
+    await runSql(server.url, 'create role dora login connection limit 0')
+    expect(await refusal(user('dora'))).toMatchObject({ details: { reason: 'too-many-connections' } })
+    const open = new Client(server.url)
+    await open.connect()
+    // A smart shutdown waits for this session, and lets nobody in meanwhile.
+    process.kill(server.pid, 'SIGTERM')
+    await expect.poll(async () => (await refusal(server.url)).details['reason']).toBe('not-ready')
+    await open.end()
   })
 })

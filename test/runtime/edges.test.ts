@@ -3,13 +3,14 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
-import { describe, expect, it, onTestFinished } from 'vitest'
-import { isSupportedNode, unsupportedNode } from '../../src/core/node-version.ts'
-import { nearest } from '../../src/core/option-names.ts'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { isSupportedNode, isTooOldToRun, unsupportedNode } from '../../src/core/host/node-version.ts'
 import { backoff, RETRY_POLICIES, type RetryPolicyName } from '../../src/core/retry.ts'
+import { nearest } from '../../src/core/values/option-names.ts'
 import { connect, defineTask, type Logger, silentLogger } from '../../src/index.ts'
+import { createMetrics } from '../../src/metrics/index.ts'
 import { askPassword, servePasswords } from '../../src/store/postgres/password-channel.ts'
-import { mustBeSafe } from '../../src/store/sqlite/version.ts'
+import { mustBeSafe } from '../../src/store/sqlite/file/version.ts'
 import { threadFile } from '../../src/store/threads/thread-file.ts'
 import { begin, refuses, shown } from './setup.ts'
 
@@ -27,6 +28,16 @@ describe('an address', () => {
     )(connect(address as never, { logger: silentLogger }))
   })
 
+  it('that is empty in HOLDFAST_URL is refused: only without the variable connect() means a file', async () => {
+    vi.stubEnv('HOLDFAST_URL', '')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    await refuses('INVALID_OPTION', /HOLDFAST_URL is set, but empty: name a store in it, or unset it/)(connect())
+  })
+
+  it('that is neither a text nor a store is refused', async () => {
+    await refuses('INVALID_OPTION', /must be a text, or a store/)(connect(new URL('sqlite:./a.db') as never))
+  })
+
   it('in a folder that does not exist is refused, and the folder is not made', async () => {
     const missing = join(folder(), 'no', 'such')
     await refuses(
@@ -34,6 +45,21 @@ describe('an address', () => {
       new RegExp(`there is no folder ${missing}`),
     )(connect(`sqlite:${missing}/tasks.db`, { logger: silentLogger }))
     expect(existsSync(missing)).toBe(false)
+  })
+
+  it('of a file loses the line break of the file of secrets that it came from', async () => {
+    const path = join(folder(), 'tasks.db')
+    const client = await connect(`sqlite:${path}\n`, { logger: silentLogger })
+    onTestFinished(() => client.close())
+    expect(client.address).toBe(`sqlite:${path}`)
+    await refuses('INVALID_OPTION', /the address is empty/)(connect(' \n'))
+  })
+
+  it('in quotes is refused without showing the password', async () => {
+    await refuses(
+      'INVALID_OPTION',
+      /^'"postgres:\/\/ann@db\/app"' is not/,
+    )(connect('"postgres://ann:pa#ss@word@db/app"'))
   })
 
   it('of a new store is told as a whole', async () => {
@@ -45,6 +71,13 @@ describe('an address', () => {
   })
 })
 
+describe('a logger', () => {
+  it('that lacks a function is refused when it is given, not at its first line', async () => {
+    for (const logger of [false, null, {}, { ...silentLogger, warn: undefined }])
+      await refuses('INVALID_OPTION', /logger has no function .*warn/)(connect('memory:', { logger } as never))
+  })
+})
+
 describe('an option that nobody knows', () => {
   it('is refused with what was probably meant, wherever it is given', async () => {
     const { client } = await begin()
@@ -52,6 +85,10 @@ describe('an option that nobody knows', () => {
       'INVALID_OPTION',
       /maxPayloads is not an option of connect: did you mean maxPayload\?/,
     )(connect('memory:', { maxPayloads: 1 } as never))
+    await refuses(
+      'INVALID_OPTION',
+      /crom is not an option of schedules.ensure: did you mean cron\?/,
+    )(client.schedules.ensure({ id: 'x', type: 'work', crom: '* * * * *' } as never))
     await refuses(
       'INVALID_OPTION',
       /maxRetry is not an option of defaults: did you mean maxRetries\?/,
@@ -90,6 +127,13 @@ describe('an option that nobody knows', () => {
         /maxRetrys is not an option of defineTask: did you mean maxRetries\?/,
       ],
       [() => defineTask('x', { idempotencyKey: 'k' } as never), /idempotencyKey is not an option of defineTask/],
+      [() => client.worker({ queues: 'mail' as never }), /queues must be a list/],
+      [() => client.worker().handle(undefined as never, () => 1), /the type is undefined, not a name or a definition/],
+      [
+        () => createMetrics(client, { off: 'store' } as never),
+        /off is not an option of createMetrics: did you mean of\?/,
+      ],
+      [() => createMetrics(client, { of: 'stor' as never }), /of must be 'process' or 'store'/],
     ]
     for (const [make, message] of cases) expect(make).toThrow(message)
   })
@@ -306,6 +350,7 @@ describe('a Node that is not supported', () => {
     expect(unsupportedNode('20.20.2')).toBe(
       'Holdfast needs Node 22.22.3 or later of 22, or 24.15 or later; this is Node 20.20.2',
     )
+    expect(['18.0.0', '20.20.2', '22.1.0', '24.14.9'].filter(isTooOldToRun)).toEqual(['18.0.0', '20.20.2'])
     mustBeSafe('3.51.3')
     expect(() => mustBeSafe('3.50.4')).toThrow(/SQLite 3\.50\.4, which can corrupt a file/)
   })

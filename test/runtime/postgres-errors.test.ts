@@ -26,6 +26,8 @@ describe('an error of PostgreSQL', () => {
     [thrown('The server does not support SSL connections'), 'STORE_UNAVAILABLE', 'tls'],
     [thrown('self-signed certificate', 'DEPTH_ZERO_SELF_SIGNED_CERT'), 'STORE_UNAVAILABLE', 'tls'],
     [thrown('database "x" does not exist', '3D000'), 'STORE_NOT_FOUND', 'no-database'],
+    [thrown('the database system is starting up', '57P03'), 'STORE_UNAVAILABLE', 'not-ready'],
+    [thrown('sorry, too many clients already', '53300'), 'STORE_UNAVAILABLE', 'too-many-connections'],
     [thrown('Connection terminated unexpectedly'), 'STORE_UNAVAILABLE', undefined],
   ])('%s has a reason, an address, and advice of its own', (error, code, reason) => {
     const told = asHoldfastError(error, 'postgres://db:5432/app')
@@ -33,6 +35,11 @@ describe('an error of PostgreSQL', () => {
     expect(told.details['reason']).toBe(reason)
     expect(told.details['sqlState'] ?? '00000').toMatch(/^[0-9A-Z]{5}$/)
     if (reason !== undefined) expect(told.toJSON().fix).toBe(told.details['advice'])
+  })
+
+  it('that no address can be read says how to write its special characters', () => {
+    const told = asHoldfastError(thrown('Invalid URL', 'ERR_INVALID_URL'), 'postgres:')
+    expect(told).toMatchObject({ code: 'INVALID_OPTION', message: expect.stringContaining('# is %23') })
   })
 
   it('of a host with several addresses says what each of them said', () => {

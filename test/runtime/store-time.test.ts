@@ -7,20 +7,31 @@ import type { Store } from '../../src/store/store.ts'
 const START = Date.UTC(2026, 0, 28)
 
 /** A server that is as exact as a clock can be, and answers after so many milliseconds each. */
-const slow = (delays: number[]): { time: StoreTime; asked: () => number; passed: () => number } => {
-  let [mono, asked] = [0, 0]
-  const clock: Clock = { mono: () => mono, wall: () => 0, after: () => () => {} }
+const slow = (delays: number[]) => {
+  let [mono, asked, set] = [0, 0, 0]
+  const clock: Clock = { mono: () => mono, wall: () => mono, after: () => () => {} }
   const store = {
     capabilities: new Set(),
     now: async () => {
       asked++
       const delay = delays.shift() ?? 1
-      const at = START + mono + delay / 2
+      const at = START + set + mono + delay / 2
       mono += delay
       return { at, uncertainty: 1 }
     },
   } as unknown as Store
-  return { time: new StoreTime(store, clock), asked: () => asked, passed: () => mono }
+  return {
+    time: new StoreTime(store, clock),
+    asked: () => asked,
+    passed: () => mono,
+    pass: (by: number) => {
+      mono += by
+    },
+    /** As an operator sets the clock of the server. */
+    set: (by: number) => {
+      set += by
+    },
+  }
 }
 
 describe('the time of the store', () => {
@@ -42,5 +53,16 @@ describe('the time of the store', () => {
     await time.anchor()
     expect(asked()).toBe(4)
     expect(time.uncertainty).toBe(301)
+  })
+
+  test('is read again within half a minute: the clock of the server may have been set', async () => {
+    for (const by of [600_000, -600_000]) {
+      const { time, passed, pass, set } = slow([1])
+      await time.anchor()
+      set(by)
+      pass(31_000)
+      await time.freshen()
+      expect(Math.abs(START + passed() + by - time.now())).toBeLessThan(10)
+    }
   })
 })

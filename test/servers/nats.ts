@@ -39,6 +39,8 @@ export interface NatsServerOptions {
   readonly maxPayload?: number
   /** The name of its JetStream among those of connected servers. */
   readonly domain?: string
+  /** The servers of a cluster do not tell clients where the others are: for proxies in front of them. */
+  readonly isHidden?: boolean
   /** More lines of its configuration. */
   readonly settings?: string
   /** Two users, `writer` and `reader`, with their names as passwords: the reader may not write to a bucket. */
@@ -86,7 +88,7 @@ const settingsOf = (
   { port, clusterPort, monitorPort }: Place,
   folder: string,
   all: readonly Place[],
-  { syncAlways = false, maxPayload, hasUsers = false, settings, domain }: NatsServerOptions,
+  { syncAlways = false, maxPayload, hasUsers = false, isHidden = false, settings, domain }: NatsServerOptions,
 ): string => {
   const storage = [`store_dir: ${JSON.stringify(join(folder, 'jetstream'))}`, 'max_mem: 256M', 'max_file: 8G']
   if (syncAlways) storage.push('sync_interval: always')
@@ -103,7 +105,8 @@ const settingsOf = (
   const others = all.filter((other) => other.port !== port)
   if (others.length > 0) {
     const routes = others.map((other) => `"nats://127.0.0.1:${other.clusterPort}"`).join(', ')
-    lines.push(`cluster { name: holdfast, listen: "127.0.0.1:${clusterPort}", routes: [${routes}] }`)
+    const hidden = isHidden ? ', no_advertise: true' : ''
+    lines.push(`cluster { name: holdfast, listen: "127.0.0.1:${clusterPort}", routes: [${routes}]${hidden} }`)
   }
   return `${lines.join('\n')}\n`
 }

@@ -14,7 +14,7 @@ import {
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
-import { ended, freePort, spawn, tied, untilSays } from './processes.ts'
+import { ended, freePort, spawn, tied, untilSays, withChildren } from './processes.ts'
 
 export interface PostgresServer {
   readonly url: string
@@ -22,6 +22,8 @@ export interface PostgresServer {
   readonly pid: number
   /** Its data directory: for tests that copy it while it is stopped. */
   readonly data: string
+  /** kill -9 of the server and of all that it has forked. */
+  kill(): Promise<void>
   stop(mode?: 'fast' | 'immediate'): Promise<void>
   start(): Promise<void>
   /** Stops it and removes its data. */
@@ -111,6 +113,16 @@ export const startPostgres = async ({
     child.kill(mode === 'fast' ? 'SIGINT' : 'SIGQUIT')
     await ended(child)
   }
+  const kill = async (): Promise<void> => {
+    for (const pid of withChildren(child.pid!)) {
+      try {
+        process.kill(pid, 'SIGKILL')
+      } catch {
+        // It has ended by itself.
+      }
+    }
+    await ended(child)
+  }
   await start()
   const version = readFileSync(join(data, 'PG_VERSION'), 'utf8').trim()
   const remove = async (): Promise<void> => {
@@ -124,6 +136,7 @@ export const startPostgres = async ({
       return child.pid!
     },
     data,
+    kill,
     start,
     stop,
     remove,

@@ -1,5 +1,6 @@
 /** Server processes of the tests: tied to this one, free ports on loopback, readiness read from their own output. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 
 /** As asked of the kernel. */
@@ -50,6 +51,21 @@ export const ended = (child: ChildProcess): Promise<void> =>
 export const killed = async (child: ChildProcess): Promise<void> => {
   child.kill('SIGKILL')
   await ended(child)
+}
+
+/** A server and what it has forked. */
+export const withChildren = (pid: number): number[] => {
+  const parentOf = (text: string): number => Number(text.slice(text.lastIndexOf(')') + 4).split(' ')[0])
+  const forked = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((name) => {
+      try {
+        return parentOf(readFileSync(`/proc/${name}/stat`, 'utf8')) === pid
+      } catch {
+        return false
+      }
+    })
+  return [pid, ...forked.map(Number)]
 }
 
 export { spawn }

@@ -33,7 +33,7 @@ export const emptySchemas = (url: string, options: PostgresOptions = {}): (() =>
     if (schema === undefined) {
       schema = freshSchema()
       made.push(schema)
-    } else await runSql(url, `truncate ${schema}.task, ${schema}.key, ${schema}.document`)
+    } else await runSql(url, `truncate ${schema}.task, ${schema}.journal, ${schema}.key, ${schema}.document`)
     const store = await openPostgres(url, { max: 3, ...options, schema, create: true })
     return freedOnClose(store, () => free.push(schema))
   }

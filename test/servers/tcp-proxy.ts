@@ -1,4 +1,4 @@
-/** Stands between a client and a PostgreSQL, and does to their connections what networks do. */
+/** Stands between a client and a server that speaks over TCP, and does to their connections what networks do. */
 import { connect, createServer, type Socket } from 'node:net'
 
 /**
@@ -11,6 +11,8 @@ export interface TcpProxy {
   /** The address given, through the proxy. */
   readonly url: string
   mode: ProxyMode
+  /** Each way takes so many milliseconds longer. */
+  delay: number
   /** Ends all connections with a reset. How many there were. */
   reset(): number
   /**
@@ -32,7 +34,22 @@ const isWholeReply = (bytes: Buffer): boolean => {
   return at >= 0 && bytes[at] === 0x5a && bytes.readInt32BE(at + 1) === 5
 }
 
-export const startProxy = async (target: string): Promise<TcpProxy> => {
+/** Sends on in order, each when its time has come, also while the delay changes. */
+const delayed = (to: Socket): ((bytes: Buffer, delay: number) => void) => {
+  const waiting: { readonly due: number; readonly bytes: Buffer }[] = []
+  const send = (): void => {
+    while (waiting[0] !== undefined && waiting[0].due <= performance.now()) to.write(waiting.shift()!.bytes)
+    if (waiting[0] !== undefined) setTimeout(send, Math.max(0, waiting[0].due - performance.now()))
+  }
+  return (bytes, delay) => {
+    if (delay === 0 && waiting.length === 0) return void to.write(bytes)
+    waiting.push({ due: performance.now() + delay, bytes })
+    if (waiting.length === 1) setTimeout(send, delay)
+  }
+}
+
+/** `isWhole`: the server has carried out the request; by default as PostgreSQL says it. */
+export const startProxy = async (target: string, isWhole = isWholeReply): Promise<TcpProxy> => {
   const { hostname, port } = new URL(target)
   const pairs = new Set<readonly [Socket, Socket]>()
   let losing: Losing | null = null
@@ -49,18 +66,19 @@ export const startProxy = async (target: string): Promise<TcpProxy> => {
     }
     for (const socket of pair) socket.on('error', drop).on('close', drop).setNoDelay(true)
     let lost: Losing | null = null
+    const [toServer, toClient] = [delayed(upstream), delayed(client)]
     client.on('data', (bytes) => {
       if (proxy.mode === 'blackhole') return
       if (losing?.request.test(bytes.toString('latin1'))) {
         lost = losing
         losing = null
       }
-      upstream.write(bytes)
+      toServer(bytes, proxy.delay)
     })
     upstream.on('data', (bytes) => {
       if (proxy.mode === 'blackhole') return
-      if (lost === null) return void client.write(bytes)
-      if (!isWholeReply(bytes)) return
+      if (lost === null) return toClient(bytes, proxy.delay)
+      if (!isWhole(bytes)) return
       client.resetAndDestroy()
       lost.done()
     })
@@ -69,6 +87,7 @@ export const startProxy = async (target: string): Promise<TcpProxy> => {
   const proxy: TcpProxy = {
     url: '',
     mode: 'pass',
+    delay: 0,
     reset() {
       const all = [...pairs]
       for (const [client] of all) client.resetAndDestroy()

@@ -8,7 +8,13 @@ import { MOVED, SPARSE, MIGRATIONS as SQLITE } from '../../src/store/sqlite/sche
 const hashOf = (sql: string): string => createHash('sha256').update(sql).digest('hex').slice(0, 16)
 
 test('the migrations of SQLite are those that were released', () => {
-  expect(SQLITE.map(hashOf)).toEqual(['4f82f498648df7ac', 'ef6a0c162db56ad5', '4c7d01391d9292a2', 'ce81638c2448dcd4'])
+  expect(SQLITE.map(hashOf)).toEqual([
+    '4f82f498648df7ac',
+    'ef6a0c162db56ad5',
+    '4c7d01391d9292a2',
+    'ce81638c2448dcd4',
+    'd672f171713023ab',
+  ])
 })
 
 test('the migrations of PostgreSQL are those that were released', () => {
@@ -18,6 +24,7 @@ test('the migrations of PostgreSQL are those that were released', () => {
     '590b20dfb3285725',
     'ef8ee9cdac14389d',
     'e7c2d7a892b8d7fd',
+    'ab231884eca1d1cb',
   ])
 })
 

@@ -36,6 +36,22 @@ it('a page may be empty and have a cursor, and who goes on finds what there is',
   expect(found).toEqual([rare])
 })
 
+it('so may a page in the order of creation, and the first ready task is found behind many others by the index', async () => {
+  const first = await client.list({ type: 'nothing', order: 'oldest', maxScanned: 5_000 })
+  expect(first.tasks).toEqual([])
+  expect(first.cursor).not.toBeNull()
+  const next = await client.list({ type: 'nothing', order: 'oldest', maxScanned: 50_000, cursor: first.cursor! })
+  expect(next).toEqual({ tasks: [], cursor: null })
+  const page = { status: 'ready', order: 'oldest', limit: 2, maxScanned: 1_000 } as const
+  const ready = await client.list({ ...page, type: 'mail' })
+  expect(ready.tasks.map(({ queue, input }) => [queue, input])).toEqual([
+    ['other', 0],
+    ['other', 1],
+  ])
+  expect((await client.list({ ...page, queue: 'other', cursor: ready.cursor! })).tasks[0]?.input).toBe(2)
+  expect(await client.list({ ...page, type: 'rare' })).toEqual({ tasks: [], cursor: null })
+})
+
 it('without a limit to what it passes, a page is found at once', async () => {
   const { tasks, cursor } = await client.list({ type: 'rare' })
   expect([tasks.map(({ id }) => id), cursor]).toEqual([[rare], null])

@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Client, connect, type Logger, silentLogger } from '../../src/index.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { StoreTime } from '../../src/runtime/store-time.ts'
-import { HostClock } from '../../src/store/sqlite/clock.ts'
+import { HostClock } from '../../src/store/sqlite/file/clock.ts'
 import type { Store } from '../../src/store/store.ts'
 
 const MINUTE = 60_000
@@ -60,6 +60,14 @@ const begin = () => {
   const path = join(folder, 'holdfast.db')
   return {
     connect: (options = {}): Promise<Client> => connect(`sqlite:${path}`, { logger: silentLogger, ...options }),
+    async inTransaction<T>(submit: (tx: DatabaseSync) => Promise<T>): Promise<T> {
+      const db = new DatabaseSync(path)
+      db.exec('begin immediate')
+      const submitted = await submit(db)
+      db.exec('commit')
+      db.close()
+      return submitted
+    },
     sql(...statements: string[]): void {
       const db = new DatabaseSync(path)
       for (const statement of statements) db.exec(statement)
@@ -78,7 +86,7 @@ describe('a file that was used by a process in another decade', () => {
     (await client.examine()).filter(({ check }) => check === 'clock' || check === 'clock-mark')
 
   test('is used by the time of this machine, and every process says whose clock was wrong', async () => {
-    const { connect: open, sql } = begin()
+    const { connect: open, sql, inTransaction } = begin()
     await (await open()).close()
     sql(...poison)
     for (const round of [1, 2]) {
@@ -88,6 +96,8 @@ describe('a file that was used by a process in another decade', () => {
       expect(Math.abs((await client.now()) - Date.now()), `process ${round}`).toBeLessThan(MINUTE)
       const { id } = await client.submit('work', null, { delay: '1h' })
       expect((await client.get(id)).availableAt - Date.now()).toBeLessThan(3_600_001)
+      const joined = await inTransaction((tx) => client.submit('work', null, { tx }))
+      expect((await client.get(joined.id)).createdAt - Date.now()).toBeLessThan(MINUTE)
       expect(warnings).toEqual([expect.stringMatching(/there\/7 has used it with a clock that showed 20\d\d-/)])
       expect(await clockOf(client)).toEqual([
         expect.objectContaining({

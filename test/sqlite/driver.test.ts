@@ -5,7 +5,7 @@ import * as sqlite from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { loadSqlite } from '../../src/store/sqlite/driver.ts'
+import { loadSqlite } from '../../src/store/sqlite/file/driver.ts'
 import { cleanUp, folder } from '../crash/processes.ts'
 
 cleanUp()

@@ -18,6 +18,12 @@ const begin = () => {
       await backup(source, path(to))
       source.close()
     },
+    /** As if it had been used for years. */
+    age: (name: string): void => {
+      const db = new DatabaseSync(path(name))
+      db.exec(`insert or replace into holdfast_meta (name, value) values ('epoch', '1000000')`)
+      db.close()
+    },
     epoch: (name: string): number => {
       const db = new DatabaseSync(path(name))
       const row = db.prepare(`select value from holdfast_meta where name = 'epoch'`).get()
@@ -28,10 +34,11 @@ const begin = () => {
 }
 
 test('another store in place of the one that is open is refused, by every call that writes', async () => {
-  const { open, copy } = begin()
+  const { open, copy, age } = begin()
   await using client = await open('mine')
   const { id } = await client.submit('work', 1)
   await (await open('other')).close()
+  age('other')
   await copy('other', 'mine')
   await expect(client.submit('work', 2)).rejects.toMatchObject({ code: 'STORE_IDENTITY_CHANGED' })
   await expect(client.cancel(id)).rejects.toMatchObject({ code: 'STORE_IDENTITY_CHANGED' })

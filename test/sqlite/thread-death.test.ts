@@ -4,12 +4,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { type Client, connect, silentLogger, type TaskContext } from '../../src/index.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { openSqlite } from '../../src/store/sqlite/store.ts'
 import type { Store } from '../../src/store/store.ts'
+import { LeaseBoard } from '../../src/store/threads/lease-board.ts'
+import { want } from '../../src/testing/conformance/build.ts'
 import { refuses } from '../runtime/setup.ts'
 
 const HEAP = 40
 const MEGABYTE = 'x'.repeat(1_000_000)
+const KILOBYTE = 'x'.repeat(1_000)
 
 const begin = async (): Promise<{ client: Client; store: Store; file: string }> => {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-thread-'))
@@ -24,7 +28,8 @@ const begin = async (): Promise<{ client: Client; store: Store; file: string }> 
 }
 
 /** More than it can hold: it dies while it reads the message. */
-const kill = (store: Store): Promise<unknown> => store.get(Array.from({ length: 2_000_000 }, (_, n) => `no task ${n}`))
+const kill = (store: Store): Promise<unknown> =>
+  store.get(Array.from({ length: 60_000 }, (_, n) => `no task ${n} ${KILOBYTE}`))
 
 const submitLarge = async (client: Client, amount: number): Promise<void> => {
   for (let n = 0; n < amount; n++) await client.submit('large', `${n} ${MEGABYTE}`)
@@ -132,6 +137,35 @@ test('leases are renewed by the thread that takes its place', async () => {
   expect(signal.aborted).toBe(false)
   end()
   expect((await client.waitForEnd(id)).history.map(({ move }) => move)).toEqual(['submit', 'claim', 'complete'])
+})
+
+test('leases are renewed without another call of the store', async () => {
+  const { client, store } = await begin()
+  const { id } = await client.submit('work', null)
+  const leaseTtl = 60_000
+  const { leased } = await store.claim(want({ op: 'op', leaseTtl, now: null }))
+  const held = [{ slot: 0, id, token: leased[0]!.lease!.token }]
+  const board = LeaseBoard.withSlots(1)
+  let reports = 0
+  const keeper = store.keeper!({
+    workerId: 'w',
+    board,
+    leaseTtl,
+    every: leaseTtl / 3,
+    held: () => held,
+    report: () => void reports++,
+  })
+  board.beat(systemClock.mono())
+  board.wait(0)
+  board.start(0, null)
+  const beating = setInterval(() => board.beat(systemClock.mono()), 50)
+  onTestFinished(() => clearInterval(beating))
+  keeper.hold(held, systemClock.mono() - leaseTtl / 2)
+  await expect.poll(() => reports, { timeout: 20_000 }).toBeGreaterThan(0)
+  await refuses('STORE_UNAVAILABLE')(kill(store))
+  const before = reports
+  await expect.poll(() => reports, { timeout: 20_000 }).toBeGreaterThan(before)
+  keeper.close()
 })
 
 test('a thread that finds another store in its place refuses with STORE_IDENTITY_CHANGED', async () => {

@@ -1,8 +1,6 @@
 /** Every code block of docs/testing.md is a part of a file that runs. */
-import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -21,9 +19,4 @@ test('every block says where it is from, and stands there word for word', async 
   expect(blocks.length).toBe(page.split('```ts').length - 1)
   for (const [, file, block] of blocks)
     expect(throughDoors(await readFile(join(root, file!), 'utf8')), file).toContain(block!.trim())
-})
-
-test('the example for node:test passes', async () => {
-  const { stdout } = await promisify(execFile)(process.execPath, [join(root, 'examples/testing-handlers.ts')])
-  expect(stdout).toMatch(/pass 1[\s\S]*fail 0/)
 })

@@ -2,17 +2,19 @@
 import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { post } from '../api.ts'
-import { begin, UnderWay } from '../background-jobs.tsx'
+import { begin } from '../background-jobs.tsx'
 import { sum } from '../counted.ts'
 import { queues } from '../live.ts'
-import { ask } from '../parts/ask.tsx'
+import { askWhenKnown, type Question } from '../parts/ask.tsx'
 import { Action, Ago, Head, Panel, ShortId } from '../parts/basics.tsx'
 import { Check, Field } from '../parts/field.tsx'
 import { Empty, Loaded } from '../parts/states.tsx'
+import { StillBar } from '../parts/still-bar.tsx'
 import { toast } from '../parts/toast.tsx'
 import { useResource } from '../resource.ts'
 import { hrefOf, taskHref } from '../route.ts'
 import { refusal } from '../session.ts'
+import { useStill } from '../still.ts'
 import type { DeadGroup, Task } from '../types.ts'
 import { number, plural } from '../words.ts'
 
@@ -60,13 +62,13 @@ const previewOf = (name: 'replay' | 'purge', query: object): Promise<Preview | n
     return null
   })
 
-const askToReplay = async (query: object, what: string, reload: () => void): Promise<void> => {
+const replayOf = async (query: object, what: string, reload: () => void): Promise<Question | null> => {
   const preview = await previewOf('replay', query)
-  if (preview === null) return
+  if (preview === null) return null
   const canary = signal(preview.matched > 1 ? '1' : '')
   const rate = signal('')
   const asNew = signal(false)
-  ask({
+  return {
     title: `Replay ${what}?`,
     text: <Sample preview={preview} />,
     Body: () => (
@@ -82,7 +84,7 @@ const askToReplay = async (query: object, what: string, reload: () => void): Pro
     action: preview.capped ? 'Replay them all' : `Replay ${plural(preview.matched, 'task')}`,
     run: () =>
       begin(
-        'replay',
+        '/dead-letters/replay',
         {
           query,
           confirm: preview.confirm,
@@ -92,13 +94,13 @@ const askToReplay = async (query: object, what: string, reload: () => void): Pro
         },
         reload,
       ),
-  })
+  }
 }
 
-const askToPurge = async (query: object, what: string, reload: () => void): Promise<void> => {
+const purgeOf = async (query: object, what: string, reload: () => void): Promise<Question | null> => {
   const preview = await previewOf('purge', query)
-  if (preview === null) return
-  ask({
+  if (preview === null) return null
+  return {
     title: `Purge ${what}?`,
     text: (
       <>
@@ -108,8 +110,8 @@ const askToPurge = async (query: object, what: string, reload: () => void): Prom
     ),
     action: preview.capped ? 'Purge them all' : `Purge ${plural(preview.matched, 'task')}`,
     danger: true,
-    run: () => begin('purge', { query, confirm: preview.confirm }, reload),
-  })
+    run: () => begin('/dead-letters/purge', { query, confirm: preview.confirm }, reload),
+  }
 }
 
 const Group = ({ group, reload }: { readonly group: DeadGroup; readonly reload: () => void }) => {
@@ -123,8 +125,10 @@ const Group = ({ group, reload }: { readonly group: DeadGroup; readonly reload: 
       </p>
       <div class="died-of">
         <p class="bad">
-          <b>{group.name}</b>
-          {group.pattern && `: ${group.pattern}`}
+          <a class="bad" href={hrefOf('tasks', { status: 'dead', error: group.fingerprint })} data-row>
+            <b>{group.name}</b>
+            {group.pattern && `: ${group.pattern}`}
+          </a>
         </p>
         <p class="note">
           {group.types.map((type) => (
@@ -133,7 +137,7 @@ const Group = ({ group, reload }: { readonly group: DeadGroup; readonly reload: 
             </a>
           ))}
           last <Ago at={group.lastSeenAt} />, first <Ago at={group.firstSeenAt} />, for example{' '}
-          <a href={taskHref(group.sample.id)} data-row>
+          <a href={taskHref(group.sample.id)}>
             <ShortId id={group.sample.id} />
           </a>
         </p>
@@ -144,7 +148,7 @@ const Group = ({ group, reload }: { readonly group: DeadGroup; readonly reload: 
           label="Replay"
           of={group.name}
           refused={refused}
-          onClick={() => void askToReplay(query, 'this group', reload)}
+          onClick={() => void askWhenKnown(replayOf(query, 'this group', reload))}
         />
         <Action
           small
@@ -152,12 +156,14 @@ const Group = ({ group, reload }: { readonly group: DeadGroup; readonly reload: 
           of={group.name}
           tone="danger"
           refused={refused}
-          onClick={() => void askToPurge(query, 'this group', reload)}
+          onClick={() => void askWhenKnown(purgeOf(query, 'this group', reload))}
         />
       </div>
     </li>
   )
 }
+
+const idsOf = ({ groups }: Groups): readonly string[] => groups.map(({ fingerprint }) => fingerprint)
 
 export const Dead = () => {
   const read = useResource<Groups>('/dead-letters/groups', { every: 15_000 })
@@ -166,6 +172,11 @@ export const Dead = () => {
     if ((read.data?.scanned ?? FEW) < FEW) read.reload()
   }, [dead])
   const total = read.data?.groups.reduce((so, { count }) => so + count, 0) ?? 0
+  const still = useStill(read.data, { key: '', idsOf })
+  const reload = (): void => {
+    still.showNext()
+    read.reload()
+  }
   return (
     <>
       <Head title="Dead letters" note="Tasks that failed permanently, grouped by error.">
@@ -173,12 +184,11 @@ export const Dead = () => {
           <Action
             label="Replay all"
             refused={refusal('operate')}
-            onClick={() => void askToReplay({}, 'all dead letters', read.reload)}
+            onClick={() => void askWhenKnown(replayOf({}, 'all dead letters', reload))}
           />
         )}
       </Head>
-      <UnderWay />
-      <Loaded of={read}>
+      <Loaded of={{ ...read, data: still.shown }}>
         {({ groups, scanned, capped }) =>
           groups.length === 0 ? (
             <Empty title="No dead letters">Tasks that use up their retries, or fail permanently, appear here.</Empty>
@@ -186,11 +196,16 @@ export const Dead = () => {
             <Panel
               title={plural(groups.length, 'group')}
               flush
-              aside={capped && <span class="note">from the newest {number(scanned)}; there are more</span>}
+              aside={
+                <>
+                  {capped && <span class="note">from the newest {number(scanned)}; there are more</span>}
+                  <StillBar of={still} one="group" />
+                </>
+              }
             >
-              <ul class="groups">
+              <ul class="groups" ref={still.list}>
                 {groups.map((group) => (
-                  <Group key={group.fingerprint} group={group} reload={read.reload} />
+                  <Group key={group.fingerprint} group={group} reload={reload} />
                 ))}
               </ul>
             </Panel>

@@ -6,18 +6,25 @@ import { Mark } from '../parts/icons.tsx'
 import { Failure } from '../parts/states.tsx'
 import { logIn } from '../session.ts'
 
-export const Login = () => {
+export const Login = ({ isStaleLink }: { readonly isStaleLink: boolean }) => {
   const token = useSignal('')
   const failed = useSignal<ApiError | null>(null)
+  const isBusy = useSignal(false)
   return (
     <main class="login">
       <form
         onSubmit={(event) => {
           event.preventDefault()
+          if (isBusy.value) return
+          isBusy.value = true
           failed.value = null
           logIn(token.value.trim()).then(
-            () => location.reload(),
+            () => {
+              if (isStaleLink) location.hash = '#/'
+              location.reload()
+            },
             (thrown: unknown) => {
+              isBusy.value = false
               if (thrown instanceof ApiError) failed.value = thrown
             },
           )
@@ -25,10 +32,15 @@ export const Login = () => {
       >
         <Mark />
         <h1>Holdfast</h1>
-        <p class="note">Enter the token with which this server was started.</p>
+        {isStaleLink && (
+          <p class="stale" role="alert">
+            The token in this link is not valid. A server that makes its own token prints a new link at each start.
+          </p>
+        )}
+        <p class="note">Enter the token of this server, or your own.</p>
         <Field label="Token" type="password" value={token} required autoFocus />
         {failed.value && <Failure error={failed.value} />}
-        <button type="submit" class="primary">
+        <button type="submit" class="primary" disabled={isBusy.value}>
           Open the dashboard
         </button>
       </form>

@@ -1,14 +1,15 @@
 /** The overview: counts, three charts, the queues, and recent changes. */
 import { COUNTED, shownCount, useQueues } from '../counted.ts'
-import { depths, recent, ticks } from '../live.ts'
+import { recent } from '../live.ts'
 import { At, Head, Panel, ShortId } from '../parts/basics.tsx'
-import { Chart } from '../parts/chart.tsx'
-import { QueueBar } from '../parts/queue-bar.tsx'
+import { Charts } from '../parts/charts.tsx'
+import { mostOf, QueueBar, QueueLegend } from '../parts/queue-bar.tsx'
 import { Empty, Loaded } from '../parts/states.tsx'
+import { StillBar } from '../parts/still-bar.tsx'
 import { hrefOf, taskHref } from '../route.ts'
-import { now } from '../time.ts'
-import type { Queue } from '../types.ts'
-import { duration, happened, short } from '../words.ts'
+import { type Still, useStill } from '../still.ts'
+import type { Change, Queue } from '../types.ts'
+import { happened } from '../words.ts'
 
 const Tiles = ({ counted }: { readonly counted: readonly Queue[] }) => (
   <ul class="tiles">
@@ -28,85 +29,65 @@ const Tiles = ({ counted }: { readonly counted: readonly Queue[] }) => (
   </ul>
 )
 
-const Charts = () => {
-  const past = ticks.value
-  const times = past.map(({ at }) => Date.parse(at))
-  const moves = (...names: string[]) =>
-    past.map(({ moves: counted }) => names.reduce((so, name) => so + (counted[name] ?? 0), 0))
-  const deep = depths.value
-  const until = Math.max(now.value, times.at(-1) ?? 0)
-  return (
-    <div class="charts">
-      <Chart
-        label="Throughput per second"
-        lines={[
-          { label: 'completed', colour: 'accent', filled: true },
-          { label: 'submitted', colour: 'view-ready', dashed: true },
-          { label: 'failed', colour: 'view-dead' },
-        ]}
-        times={times}
-        values={[moves('complete'), moves('submit'), moves('fail', 'time-out', 'lose-lease')]}
-        format={(value) => short(Math.round(value * 10) / 10)}
-        until={until}
-      />
-      <Chart
-        label="Latency, 95th percentile"
-        lines={[
-          { label: 'wait', colour: 'view-retrying', filled: true },
-          { label: 'run', colour: 'view-scheduled' },
-        ]}
-        times={times}
-        values={[past.map(({ wait }) => wait?.p95 ?? null), past.map(({ duration: run }) => run?.p95 ?? null)]}
-        format={duration}
-        until={until}
-      />
-      <Chart
-        label="Depth"
-        lines={[
-          { label: 'ready', colour: 'view-ready', filled: true },
-          { label: 'running', colour: 'accent' },
-          { label: 'later', colour: 'view-scheduled', dashed: true },
-        ]}
-        times={deep.map(({ at }) => at)}
-        values={[
-          deep.map(({ ready }) => ready),
-          deep.map(({ running }) => running),
-          deep.map(({ scheduled, retrying }) => scheduled + retrying),
-        ]}
-        format={(value) => short(Math.round(value))}
-        until={Math.max(until, deep.at(-1)?.at ?? 0)}
-      />
-    </div>
+const QueueList = ({ counted }: { readonly counted: readonly Queue[] }) => {
+  const most = mostOf(counted)
+  return counted.length === 0 ? (
+    <Empty title="No queues yet">A queue appears when the first task is submitted to it.</Empty>
+  ) : (
+    <>
+      <QueueLegend />
+      <ul class="queue-list">
+        {counted.slice(0, 12).map((queue) => (
+          <li key={queue.queue}>
+            <a href={hrefOf(`queues/${encodeURIComponent(queue.queue)}`)} data-row>
+              <span class="name">{queue.queue}</span>
+              {queue.paused && <span class="tag warn">paused</span>}
+              <span class="note">
+                {shownCount([queue], 'ready').text} ready · {shownCount([queue], 'running').text} running
+              </span>
+              <QueueBar queue={queue} most={most} />
+            </a>
+          </li>
+        ))}
+      </ul>
+    </>
   )
 }
 
-const QueueList = ({ counted }: { readonly counted: readonly Queue[] }) =>
-  counted.length === 0 ? (
-    <Empty title="No queues yet">A queue appears when the first task is submitted to it.</Empty>
-  ) : (
-    <ul class="queue-list">
-      {counted.slice(0, 12).map((queue) => (
-        <li key={queue.queue}>
-          <a href={hrefOf('tasks', { queue: queue.queue })} data-row>
-            <span class="name">{queue.queue}</span>
-            {queue.paused && <span class="tag warn">paused</span>}
-            <span class="note">
-              {shownCount([queue], 'ready').text} ready · {shownCount([queue], 'running').text} running
-            </span>
-            <QueueBar queue={queue} />
-          </a>
-        </li>
-      ))}
-    </ul>
-  )
+const keyOf = ({ id, n }: Change): string => `${id}/${n}`
 
-const Recent = () =>
-  recent.value.length === 0 ? (
+const Recent = () => {
+  const still = useStill(recent.value, { key: '', idsOf: (changes) => changes.map(keyOf) })
+  return (
+    <Panel
+      title="Just now"
+      name="recent"
+      flush
+      aside={
+        <>
+          <StillBar of={still} one="change" />
+          <a href={hrefOf('tasks')}>All tasks</a>
+        </>
+      }
+    >
+      <RecentList changes={still.shown ?? []} list={still.list} />
+    </Panel>
+  )
+}
+
+const RecentList = ({
+  changes,
+  list,
+}: {
+  readonly changes: readonly Change[]
+  readonly list: Still<unknown>['list']
+}) =>
+  changes.length === 0 ? (
     <Empty title="Quiet">New changes appear here.</Empty>
   ) : (
-    <ol class="recent">
-      {recent.value.slice(0, 10).map((change) => (
-        <li key={`${change.id}/${change.n}`} data-to={change.to} data-move={change.move}>
+    <ol class="recent" ref={list}>
+      {changes.slice(0, 10).map((change) => (
+        <li key={keyOf(change)} data-to={change.to} data-move={change.move}>
           <a href={taskHref(change.id)} data-row>
             <span class="what">
               {happened(change)} <b>{change.type}</b>
@@ -135,9 +116,7 @@ export const Overview = () => {
               <Panel title="Queues" flush aside={<a href={hrefOf('queues')}>All queues</a>}>
                 <QueueList counted={counted} />
               </Panel>
-              <Panel title="Just now" name="recent" flush aside={<a href={hrefOf('tasks')}>All tasks</a>}>
-                <Recent />
-              </Panel>
+              <Recent />
             </div>
           </>
         )}

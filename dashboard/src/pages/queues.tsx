@@ -1,58 +1,47 @@
 /** Every queue with its counts; pause and resume. */
-import { signal } from '@preact/signals'
-import { part, post } from '../api.ts'
+import { useCharts } from '../charts-read.ts'
 import { COUNTED, shownCount, useQueues } from '../counted.ts'
-import { ask } from '../parts/ask.tsx'
-import { Action, Head, Panel } from '../parts/basics.tsx'
-import { Field } from '../parts/field.tsx'
-import { QueueBar } from '../parts/queue-bar.tsx'
+import { Action, ActionsHead, Head, Panel } from '../parts/basics.tsx'
+import { FlowTable, outOf, SECONDS } from '../parts/flow.tsx'
+import { PauseNote } from '../parts/pause-note.tsx'
+import { mostOf, QueueBar, QueueLegend } from '../parts/queue-bar.tsx'
 import { Empty, Loaded } from '../parts/states.tsx'
-import { toast } from '../parts/toast.tsx'
+import { askToPause, askToResume } from '../pauses.tsx'
 import { hrefOf } from '../route.ts'
 import { refusal } from '../session.ts'
-import type { Queue } from '../types.ts'
+import type { ChartTotals, Queue } from '../types.ts'
+import { plural, rate } from '../words.ts'
 
-const askToPause = (queue: string, reload: () => void): void => {
-  const reason = signal('')
-  ask({
-    title: `Pause ${queue}?`,
-    text: (
-      <p>Workers stop claiming from it within 5 seconds. Running tasks continue, and new tasks can be submitted.</p>
-    ),
-    Body: () => <Field label="Reason" hint="shown to others" value={reason} />,
-    action: 'Pause the queue',
-    danger: true,
-    run: async () => {
-      await post(`/queues/${part(queue)}/pause`, reason.value ? { reason: reason.value } : {})
-      toast(`${queue} is paused`)
-      reload()
-    },
-  })
+interface RowProps {
+  readonly queue: Queue
+  readonly totals: ChartTotals | undefined
+  readonly most: number
+  readonly reload: () => void
 }
 
-const askToResume = (queue: string, reload: () => void): void =>
-  ask({
-    title: `Resume ${queue}?`,
-    text: <p>Workers claim tasks from it again.</p>,
-    action: 'Resume the queue',
-    run: async () => {
-      await post(`/queues/${part(queue)}/resume`)
-      toast(`${queue} is resumed`)
-      reload()
-    },
-  })
-
-const Row = ({ queue, reload }: { readonly queue: Queue; readonly reload: () => void }) => {
+const Row = ({ queue, totals, most, reload }: RowProps) => {
   const name = queue.queue
   return (
     <tr data-queue={name}>
       <th scope="row">
-        <a href={hrefOf('tasks', { queue: name })} data-row>
+        <a href={hrefOf(`queues/${encodeURIComponent(name)}`)} data-row>
           {name}
         </a>
         {queue.paused && <span class="tag warn">paused</span>}
-        <QueueBar queue={queue} />
+        {Object.keys(queue.groupPauses).length > 0 && (
+          <span class="tag warn">{plural(Object.keys(queue.groupPauses).length, 'group')} paused</span>
+        )}
+        {queue.limits && <span class="tag">limited</span>}
+        {queue.pause && <PauseNote pause={queue.pause} />}
+        <QueueBar queue={queue} most={most} />
       </th>
+      <td class="number" data-label="In / out">
+        {totals === undefined ? (
+          <span class="note">–</span>
+        ) : (
+          `${rate(totals.submitted / SECONDS)} / ${rate(outOf(totals) / SECONDS)}`
+        )}
+      </td>
       {COUNTED.map(([column, label, view]) => {
         const { text, title } = shownCount([queue], column)
         return (
@@ -86,32 +75,45 @@ const Row = ({ queue, reload }: { readonly queue: Queue; readonly reload: () => 
 
 export const Queues = () => {
   const read = useQueues('/queues')
+  const charts = useCharts({}, '5m')
+  const totals = charts?.queues
   return (
     <>
-      <Head title="Queues" note="Counts marked + are lower bounds." />
+      <Head
+        title="Queues"
+        note="Counts marked + are lower bounds. In and out are tasks per second over the last 5 minutes."
+      />
       <Loaded of={read}>
         {({ queues: counted }) =>
           counted.length === 0 ? (
             <Empty title="No queues yet">A queue appears when the first task is submitted to it.</Empty>
           ) : (
             <Panel flush>
+              <QueueLegend />
               <table class="cards">
                 <thead>
                   <tr>
                     <th scope="col">Queue</th>
+                    <th scope="col" class="number" title="Tasks per second, over the last 5 minutes">
+                      In / out
+                    </th>
                     {COUNTED.map(([name, label]) => (
                       <th scope="col" class="number" key={name}>
                         {label}
                       </th>
                     ))}
-                    <th scope="col">
-                      <span class="unseen">Actions</span>
-                    </th>
+                    <ActionsHead />
                   </tr>
                 </thead>
                 <tbody>
                   {counted.map((queue) => (
-                    <Row key={queue.queue} queue={queue} reload={read.reload} />
+                    <Row
+                      key={queue.queue}
+                      queue={queue}
+                      totals={totals?.[queue.queue]}
+                      most={mostOf(counted)}
+                      reload={read.reload}
+                    />
                   ))}
                 </tbody>
               </table>
@@ -119,6 +121,7 @@ export const Queues = () => {
           )
         }
       </Loaded>
+      {charts && Object.keys(charts.types).length > 0 && <FlowTable title="Types" one="type" of={charts.types} />}
     </>
   )
 }

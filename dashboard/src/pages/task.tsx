@@ -1,7 +1,7 @@
 /** One task: its fields, why it is in its state, input and output, and its history. */
-import type { ComponentChildren } from 'preact'
-import { Action, Ago, At, Copy, Head, Panel, Pill } from '../parts/basics.tsx'
+import { Action, Ago, At, Copy, Fact, Head, Panel, Pill } from '../parts/basics.tsx'
 import { Json } from '../parts/json.tsx'
+import { percentOf } from '../parts/percent-bar.tsx'
 import { Loaded } from '../parts/states.tsx'
 import { actionsOf } from '../parts/task-actions.tsx'
 import { Timeline } from '../parts/timeline.tsx'
@@ -11,14 +11,8 @@ import { refusal } from '../session.ts'
 import type { ErrorCause, Task, Why } from '../types.ts'
 import { duration } from '../words.ts'
 
-const Fact = ({ name, children }: { readonly name: string; readonly children: ComponentChildren }) => (
-  <div>
-    <dt>{name}</dt>
-    <dd>{children}</dd>
-  </div>
-)
-
-const outOf = (count: number, most: number | null): string => `${count} of ${most ?? 'unlimited'}`
+const outOf = (count: number, most: number | null): string =>
+  most === null ? `${count}, no limit` : `${count} of ${most}`
 
 const Link = ({ id }: { readonly id: string }) => (
   <a href={taskHref(id)}>
@@ -28,9 +22,28 @@ const Link = ({ id }: { readonly id: string }) => (
 
 const Facts = ({ task }: { readonly task: Task }) => (
   <dl class="facts">
-    <Fact name="Queue">
-      <a href={hrefOf('tasks', { queue: task.queue })}>{task.queue}</a>
+    <Fact name="Type">
+      <a href={hrefOf(`types/${encodeURIComponent(task.type)}`)}>{task.type}</a>
     </Fact>
+    <Fact name="Queue">
+      <a href={hrefOf(`queues/${encodeURIComponent(task.queue)}`)}>{task.queue}</a>
+    </Fact>
+    {task.group && (
+      <Fact name="Group">
+        <a href={hrefOf('tasks', { queue: task.queue, group: task.group })}>{task.group}</a>
+      </Fact>
+    )}
+    {task.parked && (
+      <Fact name="Parked">
+        {task.parked.kind === 'sleep' ? 'sleeps' : `waits for signal ${task.parked.signal ?? ''}`}
+        {task.parked.until && (
+          <>
+            {' '}
+            until <At at={task.parked.until} />
+          </>
+        )}
+      </Fact>
+    )}
     <Fact name="Created">
       <At at={task.createdAt} />{' '}
       <span class="note">
@@ -39,7 +52,7 @@ const Facts = ({ task }: { readonly task: Task }) => (
     </Fact>
     <Fact name="Attempts">{task.attempts}</Fact>
     <Fact name="Retries">{outOf(task.retryCount, task.maxRetries)}</Fact>
-    {task.status === 'pending' && (
+    {task.status === 'pending' && !task.parked && (
       <Fact name="Due">
         <At at={task.availableAt} />{' '}
         <span class="note">
@@ -83,7 +96,7 @@ const Facts = ({ task }: { readonly task: Task }) => (
     )}
     {task.scheduleId && (
       <Fact name="Schedule">
-        <a href={hrefOf('schedules')}>{task.scheduleId}</a>
+        <a href={hrefOf(`schedules/${encodeURIComponent(task.scheduleId)}`)}>{task.scheduleId}</a>
       </Fact>
     )}
     {task.replayOf && (
@@ -127,10 +140,10 @@ const Payload = ({ title, value, task }: { readonly title: string; readonly valu
 )
 
 const Progress = ({ value }: { readonly value: unknown }) => {
-  const part = typeof value === 'number' && value >= 0 ? (value <= 1 ? value : Math.min(1, value / 100)) : null
+  const percent = percentOf(value)
   return (
     <Panel title="Progress" name="progress">
-      {part !== null && <progress value={part} aria-label="Progress" />}
+      {percent !== null && <progress max={100} value={percent} aria-label="Progress" />}
       <Json value={value} />
     </Panel>
   )
@@ -177,6 +190,20 @@ const ErrorText = ({ error, before }: { readonly error: ErrorCause; readonly bef
   </>
 )
 
+const INSTANT = /(\d{4}-\d\d-\d\dT[\d:.]+Z)/
+/** How long ago, or in how long: as the sentence writes it. */
+const AWAY = /\((?:in )?(?:\d+(?:ms|s|m|h|d) ?)+(?:ago)?\)/g
+
+/** With its instants in the zone of the page, and durations as elsewhere. */
+const Sentence = ({ text }: { readonly text: string }) => (
+  <>
+    {text
+      .replace(AWAY, (away) => away.replace(/(\d)(ms|[smhd])/g, '$1 $2'))
+      .split(INSTANT)
+      .map((part, i) => (i % 2 === 1 ? <At at={part} key={i} /> : part))}
+  </>
+)
+
 const WhyLine = ({ task }: { readonly task: Task }) => {
   const { data } = useResource<Why>(`/tasks/${encodeURIComponent(task.id)}/why`, {
     query: {},
@@ -185,8 +212,14 @@ const WhyLine = ({ task }: { readonly task: Task }) => {
   })
   if (data === null) return null
   return (
-    <p class="why" data-reason={data.reason}>
-      {data.sentence ?? `The reason: ${data.reason}.`}
+    <p class="why" data-reason={data.reason} data-view={task.view}>
+      {data.sentence === null ? `The reason: ${data.reason}.` : <Sentence text={data.sentence} />}
+      {task.cancelRequestedAt && task.status === 'running' && (
+        <>
+          {' '}
+          It was asked to stop <Ago at={task.cancelRequestedAt} />, and ends when its handler does.
+        </>
+      )}
     </p>
   )
 }
@@ -205,22 +238,11 @@ const Whole = ({ task, reload }: { readonly task: Task; readonly reload: () => v
         </>
       }
     >
-      {actionsOf(task, reload).map(({ label, tone, act }) => (
-        <Action
-          key={label}
-          label={label}
-          tone={tone}
-          refused={refusal(label === 'Submit again' ? 'submit' : 'operate')}
-          onClick={act}
-        />
+      {actionsOf(task, reload).map(({ label, tone, right, act }) => (
+        <Action key={label} label={label} tone={tone} refused={refusal(right)} onClick={act} />
       ))}
     </Head>
     <WhyLine task={task} />
-    {task.cancelRequestedAt && task.status === 'running' && (
-      <p class="why">
-        A cancel was requested <Ago at={task.cancelRequestedAt} />; it ends when its handler does.
-      </p>
-    )}
     <div class="task">
       <div>
         <Panel title="Timeline" name="timeline">

@@ -1,180 +1,145 @@
-/** Tasks, newest first, by page. Filters are part of the URL, so a link keeps them. */
+/** Tasks by page: searched, filtered, sorted; one action on many. */
 import { useSignal } from '@preact/signals'
-import { ApiError, get } from '../api.ts'
-import { queues } from '../live.ts'
-import { Ago, Head, Panel, Pill, ShortId } from '../parts/basics.tsx'
+import { useLayoutEffect } from 'preact/hooks'
+import { get } from '../api.ts'
+import { askForAll, askForChosen, BULK_ACTIONS, BULK_WORDS } from '../bulk.tsx'
+import { type Filters, lastFilters, queryOf, withFilter } from '../filters.ts'
+import { Action, Ago, Head, Panel, Pill, ShortId } from '../parts/basics.tsx'
+import { FilterBar, Views } from '../parts/filter-bar.tsx'
 import { ICONS } from '../parts/icons.tsx'
-import { Empty, Failure, Loaded } from '../parts/states.tsx'
+import { PercentBar } from '../parts/percent-bar.tsx'
+import { Empty, Loaded } from '../parts/states.tsx'
+import { StillBar } from '../parts/still-bar.tsx'
 import { useResource } from '../resource.ts'
 import { go, hrefOf, route, taskHref } from '../route.ts'
-import type { Count, Task, TaskPage, View } from '../types.ts'
-import { number } from '../words.ts'
-
-const VIEWS: readonly View[] = [
-  'ready',
-  'running',
-  'scheduled',
-  'retrying',
-  'completed',
-  'dead',
-  'cancelled',
-  'expired',
-  'archived',
-]
-
-type Filters = Readonly<Record<string, string>>
-
-const withFilter = (filters: Filters, name: string, value: string | undefined): string => {
-  const { cursor: _, ...kept } = filters
-  return hrefOf('tasks', { ...kept, [name]: value })
-}
+import { refusal } from '../session.ts'
+import { useStill } from '../still.ts'
+import { now } from '../time.ts'
+import type { Count, Task, TaskPage } from '../types.ts'
+import { duration, number } from '../words.ts'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** An id opens the task, name=value filters by tag, anything else is an idempotency key. */
+/** An id or a key opens the task, name=value filters by tag, anything else is searched. */
 const find = async (text: string, filters: Filters): Promise<void> => {
-  if (UUID.test(text)) return go(taskHref(text.toLowerCase()))
-  if (/^[^=]+=/.test(text)) return go(withFilter(filters, 'tag', text))
-  const { id } = await get<Task>('/tasks/by-key', { key: text })
-  go(taskHref(id))
+  const bare = text.replace(/^…/, '')
+  if (UUID.test(bare)) return go(taskHref(bare.toLowerCase()))
+  if (/^[^=\s]+=/.test(bare)) return go(withFilter(filters, 'tag', bare))
+  const from = route.value
+  const task = await get<Task>('/tasks/by-key', { key: bare }).catch(() => null)
+  if (route.value === from) go(task === null ? withFilter(filters, 'text', bare) : taskHref(task.id))
 }
 
 const Search = ({ filters }: { readonly filters: Filters }) => {
-  const text = useSignal('')
-  const failed = useSignal<ApiError | null>(null)
+  const text = useSignal(filters['text'] ?? '')
+  // Before the browser paints: an effect after it would clear what was typed into the first frame.
+  useLayoutEffect(() => {
+    text.value = filters['text'] ?? ''
+  }, [filters['text']])
   return (
     <form
       class="search"
       onSubmit={(event) => {
         event.preventDefault()
-        failed.value = null
-        if (text.value.trim() === '') return
-        find(text.value.trim(), filters).catch((thrown: unknown) => {
-          if (thrown instanceof ApiError) failed.value = thrown
-        })
+        const wanted = text.value.trim()
+        if (wanted === '') go(withFilter(filters, 'text', undefined))
+        else void find(wanted, filters)
       }}
     >
       <label>
-        <span class="unseen">Search by id, idempotency key or tag</span>
+        <span class="unseen">Search by id, key, type, error or tag</span>
         {ICONS.search}
         <input
           type="search"
-          placeholder="Task id, idempotency key, or tag=value"
+          placeholder="Id, key, part of a type or error, tag=value"
           value={text.value}
           spellcheck={false}
           onInput={(event) => {
             text.value = event.currentTarget.value
-            failed.value = null
           }}
         />
       </label>
-      {failed.value &&
-        (failed.value.code === 'TASK_NOT_FOUND' ? (
-          <p class="note" role="alert">
-            No task has this key. Enter a complete id, or a tag as name=value.
-          </p>
-        ) : (
-          <Failure error={failed.value} />
-        ))}
     </form>
   )
 }
 
-const Views = ({ filters }: { readonly filters: Filters }) => (
-  <ul class="views" aria-label="Status">
-    {[undefined, ...VIEWS].map((view) => (
-      <li key={view ?? ''}>
-        <a
-          href={withFilter(filters, 'status', view)}
-          data-view={view}
-          aria-current={filters['status'] === view ? 'true' : undefined}
-        >
-          {view ?? 'all'}
-        </a>
-      </li>
-    ))}
-  </ul>
-)
+const lengthOf = ({ status, startedAt, completedAt, lease }: Task): number | null => {
+  if (status === 'running' && lease !== null) return now.value - Date.parse(lease.claimedAt)
+  return startedAt === null || completedAt === null ? null : Date.parse(completedAt) - Date.parse(startedAt)
+}
 
-const Narrow = ({ filters }: { readonly filters: Filters }) => {
-  const known = (queues.value ?? []).map(({ queue }) => queue)
-  const { queue = '', type = '' } = filters
+/** The longest first; the API sorts by creation only. */
+const sorted = (tasks: readonly Task[], by: string | undefined): readonly Task[] =>
+  by === 'ran' ? tasks.toSorted((a, b) => (lengthOf(b) ?? -1) - (lengthOf(a) ?? -1)) : tasks
+
+interface RowProps {
+  readonly task: Task
+  readonly isChosen: boolean
+  readonly onChoose: (isChosen: boolean) => void
+}
+
+const Row = ({ task, isChosen, onChoose }: RowProps) => {
+  const length = lengthOf(task)
   return (
-    <div class="narrow">
-      <label>
-        <span>Queue</span>
-        <select value={queue} onChange={(event) => go(withFilter(filters, 'queue', event.currentTarget.value))}>
-          <option value="">all</option>
-          {(queue === '' || known.includes(queue) ? known : [queue, ...known]).map((name) => (
-            <option key={name} value={name}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label>
-        <span>Type</span>
+    <tr data-task={task.id} aria-selected={isChosen}>
+      <td class="tick">
         <input
-          type="text"
-          value={type}
-          placeholder="all"
-          spellcheck={false}
-          onChange={(event) => go(withFilter(filters, 'type', event.currentTarget.value.trim()))}
+          type="checkbox"
+          checked={isChosen}
+          aria-label={`Choose ${task.type} ${task.id.slice(-8)}`}
+          onChange={(event) => onChoose(event.currentTarget.checked)}
         />
-      </label>
-      {['tag', 'workerId'].map(
-        (name) =>
-          filters[name] && (
-            <a key={name} class="chip" href={withFilter(filters, name, undefined)}>
-              {name === 'tag' ? 'tag' : 'worker'} <b>{filters[name]}</b>
-              <span aria-hidden="true"> ×</span>
-              <span class="unseen"> remove this filter</span>
-            </a>
-          ),
-      )}
-    </div>
+      </td>
+      <td class="state">
+        <Pill view={task.view} />
+      </td>
+      <th scope="row">
+        <a href={taskHref(task.id)} data-row>
+          {task.type}
+        </a>
+        <ShortId id={task.id} />
+      </th>
+      <td data-label="Queue">
+        <a class="plain" href={hrefOf(`queues/${encodeURIComponent(task.queue)}`)}>
+          {task.queue}
+        </a>
+      </td>
+      <td class="number" data-label="Attempts">
+        {task.attempts}
+      </td>
+      <td class="what" data-label="Last">
+        {task.lease ? (
+          <>
+            <span class="note">{task.lease.workerId}</span>
+            <PercentBar progress={task.progress} />
+          </>
+        ) : task.lastError && task.status !== 'completed' ? (
+          <span class="bad">{task.lastError.message || task.lastError.name}</span>
+        ) : (
+          <span class="tags">
+            {Object.entries(task.tags ?? {}).map(([name, value]) => (
+              <span class="tag" key={name}>
+                {name}={value}
+              </span>
+            ))}
+          </span>
+        )}
+      </td>
+      <td class="time" data-label="Ran">
+        {length === null ? '–' : duration(Math.max(0, length))}
+      </td>
+      <td class="time" data-label="Created">
+        <Ago at={task.createdAt} />
+      </td>
+    </tr>
   )
 }
 
-const Row = ({ task }: { readonly task: Task }) => (
-  <tr data-task={task.id}>
-    <td>
-      <Pill view={task.view} />
-    </td>
-    <th scope="row">
-      <a href={taskHref(task.id)} data-row>
-        {task.type}
-      </a>
-      <ShortId id={task.id} />
-    </th>
-    <td data-label="Queue">{task.queue}</td>
-    <td class="number" data-label="Attempts">
-      {task.attempts}
-    </td>
-    <td class="what" data-label="Last">
-      {task.lease ? (
-        <span class="note">{task.lease.workerId}</span>
-      ) : task.lastError && task.status !== 'completed' ? (
-        <span class="bad">{task.lastError.message || task.lastError.name}</span>
-      ) : (
-        <span class="tags">
-          {Object.entries(task.tags ?? {}).map(([name, value]) => (
-            <span class="tag" key={name}>
-              {name}={value}
-            </span>
-          ))}
-        </span>
-      )}
-    </td>
-    <td class="time" data-label="Created">
-      <Ago at={task.createdAt} />
-    </td>
-  </tr>
-)
-
-const Total = ({ filters }: { readonly filters: Filters }) => {
-  const { cursor: _, ...query } = filters
-  const { data } = useResource<Count>('/tasks/count', { query, every: 10_000 })
+/** A search is not counted. */
+const Total = ({ query }: { readonly query: Filters }) => {
+  const { cursor: _, order: __, ...counted } = query
+  const isSearch = counted['text'] !== undefined || counted['error'] !== undefined
+  const { data } = useResource<Count>(isSearch ? null : '/tasks/count', { query: counted, every: 10_000 })
   return data === null ? null : (
     <>
       {number(data.count)}
@@ -185,8 +150,10 @@ const Total = ({ filters }: { readonly filters: Filters }) => {
 
 const None = ({ filters, cursor }: { readonly filters: Filters; readonly cursor: string | null }) =>
   cursor !== null ? (
-    <Empty title="None among the newest">
-      <a href={hrefOf('tasks', { ...filters, cursor })}>Search older tasks</a>
+    <Empty title={`None among the ${filters['order'] === 'oldest' ? 'oldest' : 'newest'}`}>
+      <a href={hrefOf('tasks', { ...filters, cursor })}>
+        Search {filters['order'] === 'oldest' ? 'newer' : 'older'} tasks
+      </a>
     </Empty>
   ) : Object.keys(filters).length === 0 ? (
     <Empty title="No tasks yet">
@@ -198,28 +165,99 @@ const None = ({ filters, cursor }: { readonly filters: Filters; readonly cursor:
     </Empty>
   )
 
+const idsOf = ({ tasks }: TaskPage): readonly string[] => tasks.map(({ id }) => id)
+
 export const Tasks = () => {
   const filters = route.value.query
+  const { by } = filters
+  const chosen = useSignal<ReadonlySet<string>>(new Set())
   const isFirst = filters['cursor'] === undefined
-  const page = useResource<TaskPage>('/tasks', { query: { ...filters, limit: 50 }, ...(isFirst && { follow: 'all' }) })
+  const asked = queryOf(filters)
+  const query = { ...asked, limit: 50 }
+  // A search reads many tasks: it is not repeated for each change.
+  const isSearch = filters['text'] !== undefined || filters['error'] !== undefined
+  const page = useResource<TaskPage>('/tasks', { query, ...(isFirst && !isSearch && { follow: 'all' as const }) })
+  const still = useStill(page.data, { key: JSON.stringify(query), idsOf, isChosen: chosen.value.size > 0 })
+  const key = JSON.stringify(filters)
+  useLayoutEffect(() => {
+    chosen.value = new Set()
+    lastFilters.value = filters
+  }, [key])
+  const refused = refusal('operate')
+  const { cursor: _, order, ...matching } = asked
+  const done = (): void => {
+    chosen.value = new Set()
+    still.showNext()
+    page.reload()
+  }
+  const choose = (ids: readonly string[], isChosen: boolean): void => {
+    const next = new Set(chosen.value)
+    for (const id of ids) {
+      if (isChosen) next.add(id)
+      else next.delete(id)
+    }
+    chosen.value = next
+  }
   return (
     <>
-      <Head title="Tasks" note={<Total filters={filters} />} />
+      <Head title="Tasks" note={<Total query={asked} />} />
       <div class="filters">
         <Search filters={filters} />
         <Views filters={filters} />
-        <Narrow filters={filters} />
+        <FilterBar filters={filters} />
       </div>
-      <Loaded of={page}>
+      <Loaded of={{ ...page, data: still.shown }}>
         {({ tasks, cursor }) =>
           tasks.length === 0 ? (
             <None filters={filters} cursor={cursor} />
           ) : (
             <>
-              <Panel flush>
-                <table class="cards tasks">
+              <Panel
+                title={
+                  chosen.value.size > 0
+                    ? `${number(chosen.value.size)} chosen`
+                    : `${order === 'oldest' ? 'Oldest first' : 'Newest first'}${by === 'ran' ? ', this page by run time' : ''}`
+                }
+                flush
+                aside={
+                  chosen.value.size > 0 ? (
+                    <span class="bulk">
+                      {BULK_ACTIONS.map((action) => (
+                        <Action
+                          small
+                          key={action}
+                          label={BULK_WORDS[action]}
+                          of="the chosen tasks"
+                          tone={action === 'delete' ? 'danger' : 'plain'}
+                          refused={refused}
+                          onClick={() => askForChosen(action, [...chosen.value], done)}
+                        />
+                      ))}
+                    </span>
+                  ) : (
+                    <span class="bulk">
+                      {isFirst && !isSearch && <StillBar of={still} one="task" />}
+                      <Action
+                        small
+                        label="All that match…"
+                        refused={refused}
+                        onClick={() => askForAll(matching, done)}
+                      />
+                    </span>
+                  )
+                }
+              >
+                <table class="cards tasks" ref={still.list}>
                   <thead>
                     <tr>
+                      <th scope="col" class="tick">
+                        <input
+                          type="checkbox"
+                          aria-label="Choose all on this page"
+                          checked={tasks.every(({ id }) => chosen.value.has(id))}
+                          onChange={(event) => choose(idsOf({ tasks, cursor }), event.currentTarget.checked)}
+                        />
+                      </th>
                       <th scope="col">Status</th>
                       <th scope="col">Task</th>
                       <th scope="col">Queue</th>
@@ -228,22 +266,34 @@ export const Tasks = () => {
                       </th>
                       <th scope="col">Worker, error or tags</th>
                       <th scope="col" class="time">
-                        Created
+                        <a href={withFilter(filters, 'by', by === 'ran' ? undefined : 'ran')}>
+                          Ran{by === 'ran' && ' ↓'}
+                        </a>
+                      </th>
+                      <th scope="col" class="time">
+                        <a href={withFilter(filters, 'order', order === 'oldest' ? undefined : 'oldest')}>
+                          Created {order === 'oldest' ? '↑' : '↓'}
+                        </a>
                       </th>
                     </tr>
                   </thead>
                   <tbody>
-                    {tasks.map((task) => (
-                      <Row key={task.id} task={task} />
+                    {sorted(tasks, by).map((task) => (
+                      <Row
+                        key={task.id}
+                        task={task}
+                        isChosen={chosen.value.has(task.id)}
+                        onChoose={(isChosen) => choose([task.id], isChosen)}
+                      />
                     ))}
                   </tbody>
                 </table>
               </Panel>
               <nav class="pager" aria-label="Pages of tasks">
-                {!isFirst && <a href={withFilter(filters, 'cursor', undefined)}>Newest</a>}
+                {!isFirst && <a href={withFilter(filters, 'cursor', undefined)}>First page</a>}
                 {cursor && (
                   <a class="next" href={hrefOf('tasks', { ...filters, cursor })}>
-                    Older tasks
+                    {order === 'oldest' ? 'Newer tasks' : 'Older tasks'}
                   </a>
                 )}
               </nav>

@@ -1,16 +1,51 @@
-/** The live workers. */
-import { Ago, Head, Panel } from '../parts/basics.tsx'
+/** The live workers: what they do now, and what they could do. */
+import { Ago, Head, Panel, ShortId } from '../parts/basics.tsx'
 import { Empty, Loaded } from '../parts/states.tsx'
 import { useResource } from '../resource.ts'
-import { hrefOf } from '../route.ts'
+import { hrefOf, taskHref } from '../route.ts'
 import { now } from '../time.ts'
-import type { WorkerInfo } from '../types.ts'
-import { plural } from '../words.ts'
+import type { Task, TaskPage, WorkerInfo } from '../types.ts'
+import { number, plural, rate } from '../words.ts'
 
 /** A worker sends a heartbeat every few seconds. After this long without one it is marked. */
 const LATE = 15_000
+const MOST_TYPES = 6
+const MOST_TASKS = 3
+/** No more running tasks are read than this. */
+const MOST_RUNNING = 200
 
-const Row = ({ worker }: { readonly worker: WorkerInfo }) => {
+const Types = ({ types }: { readonly types: readonly string[] }) => {
+  const tags = (some: readonly string[]) =>
+    some.map((type) =>
+      type === '*' ? (
+        <span class="tag" key={type}>
+          every type
+        </span>
+      ) : (
+        <a class="tag" key={type} href={hrefOf(`types/${encodeURIComponent(type)}`)}>
+          {type}
+        </a>
+      ),
+    )
+  if (types.length <= MOST_TYPES) return <>{tags(types)}</>
+  return (
+    <>
+      {tags(types.slice(0, MOST_TYPES - 1))}
+      <details class="more">
+        <summary>{types.length - MOST_TYPES + 1} more</summary>
+        {tags(types.slice(MOST_TYPES - 1))}
+      </details>
+    </>
+  )
+}
+
+interface RowProps {
+  readonly worker: WorkerInfo
+  readonly running: readonly Task[]
+  readonly isMore: boolean
+}
+
+const Row = ({ worker, running, isMore }: RowProps) => {
   const isLate = now.value - Date.parse(worker.beatAt) > LATE
   return (
     <tr data-worker={worker.id}>
@@ -19,30 +54,47 @@ const Row = ({ worker }: { readonly worker: WorkerInfo }) => {
           {worker.id}
         </a>
         <span class="note">
-          {worker.host}, process {worker.pid}
+          {worker.via === 'http' ? `over HTTP, by ${worker.host}` : `${worker.host}, process ${worker.pid}`}, version{' '}
+          {worker.version}
         </span>
       </th>
-      <td data-label="Queues">{worker.queues.join(', ')}</td>
-      <td data-label="Types" class="types">
-        {worker.types.map((type) => (
-          <span class="tag" key={type}>
-            {type}
-          </span>
-        ))}
-      </td>
-      <td data-label="Slots" class="number">
-        {worker.concurrency}
+      <td data-label="Busy">
+        <b>
+          {running.length}
+          {isMore && '+'}
+        </b>{' '}
+        of {worker.concurrency}
         {worker.stuck.count > 0 && (
           <span class="note bad">
             {worker.stuck.count} stuck{worker.claiming ? '' : ', not claiming'}
           </span>
         )}
+        <span class="now">
+          {running.slice(0, MOST_TASKS).map(({ id, type }) => (
+            <a key={id} href={taskHref(id)}>
+              {type} <ShortId id={id} />
+            </a>
+          ))}
+        </span>
       </td>
-      <td data-label="Version">{worker.version}</td>
+      <td data-label="Per minute" class="number">
+        {rate((60 * worker.recent.completed) / worker.recent.seconds)}
+        <span class={`note${worker.recent.failed > 0 ? ' bad' : ''}`}>{number(worker.recent.failed)} failed</span>
+      </td>
+      <td data-label="Queues" class="types">
+        {worker.queues.map((queue) => (
+          <a class="tag" key={queue} href={hrefOf(`queues/${encodeURIComponent(queue)}`)}>
+            {queue}
+          </a>
+        ))}
+      </td>
+      <td data-label="Types" class="types">
+        <Types types={worker.types} />
+      </td>
       <td data-label="Started" class="time">
         <Ago at={worker.startedAt} />
       </td>
-      <td data-label="Last heartbeat" class="time">
+      <td data-label="Heartbeat" class="time">
         <span class={isLate ? 'bad' : 'beat'}>
           <Ago at={worker.beatAt} />
         </span>
@@ -53,7 +105,10 @@ const Row = ({ worker }: { readonly worker: WorkerInfo }) => {
 
 export const Workers = () => {
   const workers = useResource<{ readonly workers: readonly WorkerInfo[] }>('/workers', { every: 3_000 })
+  const running = useResource<TaskPage>('/tasks', { query: { status: 'running', limit: MOST_RUNNING }, every: 3_000 })
   const slots = workers.data?.workers.reduce((so, { concurrency }) => so + concurrency, 0) ?? 0
+  const tasksOf = (id: string): readonly Task[] =>
+    (running.data?.tasks ?? []).filter(({ lease }) => lease?.workerId === id)
   return (
     <>
       <Head
@@ -72,23 +127,28 @@ export const Workers = () => {
                 <thead>
                   <tr>
                     <th scope="col">Worker</th>
+                    <th scope="col">Busy</th>
+                    <th scope="col" class="number" title="Over the last 5 minutes">
+                      Per minute
+                    </th>
                     <th scope="col">Queues</th>
                     <th scope="col">Types</th>
-                    <th scope="col" class="number">
-                      Slots
-                    </th>
-                    <th scope="col">Version</th>
                     <th scope="col" class="time">
                       Started
                     </th>
                     <th scope="col" class="time">
-                      Last heartbeat
+                      Heartbeat
                     </th>
                   </tr>
                 </thead>
                 <tbody>
                   {known.map((worker) => (
-                    <Row key={worker.id} worker={worker} />
+                    <Row
+                      key={worker.id}
+                      worker={worker}
+                      running={tasksOf(worker.id)}
+                      isMore={running.data !== null && running.data.cursor !== null}
+                    />
                   ))}
                 </tbody>
               </table>

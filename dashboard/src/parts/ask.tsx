@@ -3,7 +3,9 @@ import { signal } from '@preact/signals'
 import type { ComponentChildren, FunctionComponent } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { ApiError } from '../api.ts'
+import { route } from '../route.ts'
 import { Failure } from './states.tsx'
+import { toast } from './toast.tsx'
 
 export interface Question {
   readonly title: string
@@ -13,7 +15,10 @@ export interface Question {
   /** Absent if the dialog only informs. */
   readonly action?: string
   readonly danger?: boolean
-  /** The dialog closes when it resolves, and shows the error when it rejects. */
+  /**
+   * The dialog closes when it resolves, and shows the error when it rejects. A function that it resolves to is called then, unless the dialog was
+   * closed in between: whoever has gone on is not called back.
+   */
   readonly run?: () => Promise<unknown>
 }
 
@@ -21,7 +26,22 @@ const asking = signal<Question | null>(null)
 const isBusy = signal(false)
 const failed = signal<ApiError | null>(null)
 
+/** Grows with each question, and with each page. */
 let asked = 0
+
+// A question about a task must not stand above another one.
+route.subscribe(() => {
+  asked++
+  asking.value = null
+})
+
+/** Asks when it is known what, unless there was another question or another page in between. */
+export const askWhenKnown = async (question: Promise<Question | null>): Promise<void> => {
+  asked++
+  const mine = asked
+  const known = await question
+  if (known !== null && mine === asked) ask(known)
+}
 
 export const ask = (question: Question): void => {
   asked++
@@ -34,15 +54,26 @@ const answer = async (question: Question): Promise<void> => {
   if (isBusy.value) return
   isBusy.value = true
   failed.value = null
+  // It may have been closed while it was at work, and another may be open.
+  const isOpen = (): boolean => asking.value === question
   try {
-    await question.run?.()
-    if (asking.value === question) asking.value = null
+    const next = await question.run?.()
+    if (!isOpen()) return
+    asking.value = null
+    if (typeof next === 'function') next()
   } catch (thrown) {
-    failed.value =
+    const error =
       thrown instanceof ApiError ? thrown : new ApiError(0, 'NOT_DONE', String((thrown as Error).message), '')
+    if (isOpen()) failed.value = error
+    else toast(error.message)
   } finally {
-    isBusy.value = false
+    if (isOpen()) isBusy.value = false
   }
+}
+
+/** A key that is held down must not answer the question that it has opened. */
+const refuseHeldEnter = (event: KeyboardEvent): void => {
+  if (event.key === 'Enter' && event.repeat && !(event.target instanceof HTMLTextAreaElement)) event.preventDefault()
 }
 
 /** Each question gets a new dialog. */
@@ -64,6 +95,7 @@ const QuestionDialog = ({ question }: { readonly question: Question }) => {
       }}
     >
       <form
+        onKeyDown={refuseHeldEnter}
         onSubmit={(event) => {
           event.preventDefault()
           void answer(question)

@@ -24,6 +24,13 @@ export const At = ({ at }: { readonly at: string }) => (
   </time>
 )
 
+/** Of a column of buttons, whose own words say what they do: the heading is for screen readers. */
+export const ActionsHead = () => (
+  <th scope="col">
+    <span class="unseen">Actions</span>
+  </th>
+)
+
 /** UUIDv7 ids differ mostly at the end. */
 export const ShortId = ({ id }: { readonly id: string }) => (
   <code class="id" title={id}>
@@ -31,12 +38,25 @@ export const ShortId = ({ id }: { readonly id: string }) => (
   </code>
 )
 
+/** `navigator.clipboard` is missing on plain http, except on loopback. */
+const copied = async (text: string): Promise<void> => {
+  if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(text)
+  const field = document.createElement('textarea')
+  field.value = text
+  field.className = 'unseen'
+  document.body.append(field)
+  field.select()
+  const isDone = document.execCommand('copy')
+  field.remove()
+  if (!isDone) throw new Error('not copied')
+}
+
 export const Copy = ({ text, what }: { readonly text: string; readonly what: string }) => (
   <button
     type="button"
     class="quiet small"
     onClick={() => {
-      navigator.clipboard.writeText(text).then(
+      copied(text).then(
         () => toast(`Copied ${what}`),
         () => toast('The browser does not allow this page to copy'),
       )
@@ -66,6 +86,14 @@ export const Panel = ({ title, aside, children, flush = false, name }: PanelProp
     )}
     <div class="body">{children}</div>
   </section>
+)
+
+/** A name and its value, in a list of facts. */
+export const Fact = ({ name, children }: { readonly name: string; readonly children: ComponentChildren }) => (
+  <div>
+    <dt>{name}</dt>
+    <dd>{children}</dd>
+  </div>
 )
 
 interface HeadProps {

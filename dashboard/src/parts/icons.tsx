@@ -41,6 +41,11 @@ export const ICONS = {
       <path d="M4.8 4.8h.2M4.8 11.3h.2" />
     </Icon>
   ),
+  jobs: (
+    <Icon>
+      <path d="M2.5 4.5h11M2.5 8h11M2.5 11.5h6M11 11.5l1.2 1.2 2.3-2.4" />
+    </Icon>
+  ),
   plus: (
     <Icon>
       <path d="M8 3v10M3 8h10" />

@@ -1,39 +1,112 @@
-/** A JSON value, formatted and coloured. Every piece is a text node, so nothing can become markup. */
+/** A JSON value, formatted, coloured, and folded where it is deep or long. Every piece is a text node, so nothing can become markup. */
 import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { escaped } from '../visible.ts'
+import { number } from '../words.ts'
 
-/** Browsers are slow beyond this length. Copy has the whole text. */
-const MOST = 60_000
+/** Deeper values are folded at first, unless the whole is short. */
+const OPEN_DEPTH = 2
+const SHORT = 1_500
+/** So many members of one value are shown; further ones by request. */
+const MOST = 100
+/** Browsers are slow with longer strings. Copy has the whole text. */
+const LONGEST = 20_000
 
-const PIECES = /"(?:[^"\\]|\\.)*"(\s*:)?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\b(?:true|false|null)\b/g
-
-const coloured = (text: string): ComponentChildren[] => {
-  const out: ComponentChildren[] = []
-  let from = 0
-  for (const match of text.matchAll(PIECES)) {
-    const [piece, colon] = match
-    if (match.index > from) out.push(text.slice(from, match.index))
-    const kind = piece.startsWith('"')
-      ? colon === undefined
-        ? 'text'
-        : 'key'
-      : /^[-\d]/.test(piece)
-        ? 'number'
-        : 'word'
-    out.push(<span class={`json-${kind}`}>{piece}</span>)
-    from = match.index + piece.length
-  }
-  out.push(text.slice(from))
-  return out
+interface NodeProps {
+  /** The name of the member, or absent in an array. */
+  readonly name?: string | undefined
+  readonly value: unknown
+  readonly depth: number
+  readonly isLast: boolean
+  readonly isShort: boolean
 }
 
-export const Json = ({ value }: { readonly value: unknown }) => {
-  const text = JSON.stringify(value, null, 2) ?? 'undefined'
+const scalar = (value: unknown): ComponentChildren => {
+  const text = escaped(JSON.stringify(value) ?? 'null')
+  const kind = typeof value === 'string' ? 'text' : typeof value === 'number' ? 'number' : 'word'
+  const more = text.length - LONGEST
   return (
     <>
-      <pre class="json">{coloured(text.slice(0, MOST))}</pre>
-      {text.length > MOST && (
-        <p class="note">Truncated: the value has {text.length.toLocaleString('en')} characters.</p>
-      )}
+      <span class={`json-${kind}`}>{more > 0 ? text.slice(0, LONGEST) : text}</span>
+      {more > 0 && <span class="note"> … {number(more)} more characters</span>}
     </>
   )
 }
+
+const isParent = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && Object.keys(value).length > 0
+
+const Node = ({ name, value, depth, isLast, isShort }: NodeProps) => {
+  const [isOpen, open] = useState(isShort || depth < OPEN_DEPTH)
+  const [shown, show] = useState(MOST)
+  const indent = '  '.repeat(depth)
+  const key = name !== undefined && (
+    <>
+      <span class="json-key">{escaped(JSON.stringify(name))}</span>
+      {': '}
+    </>
+  )
+  const end = `${isLast ? '' : ','}\n`
+  if (!isParent(value))
+    return (
+      <>
+        {indent}
+        {key}
+        {scalar(value)}
+        {end}
+      </>
+    )
+  const isArray = Array.isArray(value)
+  const members = Object.entries(value)
+  const [before, after] = isArray ? '[]' : '{}'
+  const count = `${number(members.length)} ${isArray ? (members.length === 1 ? 'item' : 'items') : members.length === 1 ? 'field' : 'fields'}`
+  return (
+    <>
+      {indent}
+      {key}
+      <button
+        type="button"
+        class="fold"
+        aria-expanded={isOpen}
+        aria-label={`${isOpen ? 'Fold' : 'Unfold'} ${name ?? 'the value'}, ${count}`}
+        onClick={() => open(!isOpen)}
+      />
+      {before}
+      {isOpen ? (
+        <>
+          {'\n'}
+          {members.slice(0, shown).map(([of, member], i) => (
+            <Node
+              key={of}
+              name={isArray ? undefined : of}
+              value={member}
+              depth={depth + 1}
+              isLast={i === members.length - 1}
+              isShort={isShort}
+            />
+          ))}
+          {members.length > shown && (
+            <>
+              {`${indent}  `}
+              <button type="button" class="quiet small" onClick={() => show(shown + 10 * MOST)}>
+                {number(members.length - shown)} more
+              </button>
+              {'\n'}
+            </>
+          )}
+          {indent}
+        </>
+      ) : (
+        <span class="note"> {count} </span>
+      )}
+      {after}
+      {end}
+    </>
+  )
+}
+
+export const Json = ({ value }: { readonly value: unknown }) => (
+  <div class="json">
+    <Node value={value} depth={0} isLast isShort={(JSON.stringify(value) ?? '').length <= SHORT} />
+  </div>
+)

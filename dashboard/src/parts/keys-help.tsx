@@ -6,11 +6,13 @@ const KEYS: readonly (readonly [keys: readonly string[], what: string])[] = [
   [['g', 'd'], 'Dead letters'],
   [['g', 's'], 'Schedules'],
   [['g', 'w'], 'Workers'],
+  [['g', 'j'], 'Jobs'],
   [['/'], 'Search tasks'],
   [['n'], 'Submit a task'],
   [['j'], 'Next row'],
   [['k'], 'Previous row'],
   [['Enter'], 'Open the row'],
+  [['u'], 'Local time or UTC'],
   [['l'], 'System, light, dark'],
   [['Esc'], 'Close a dialog'],
 ]

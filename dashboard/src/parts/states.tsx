@@ -15,7 +15,7 @@ export const Failure = ({ error, onRetry }: { readonly error: ApiError; readonly
     <p>
       <strong>{error.message}</strong> <code>{error.code}</code>
     </p>
-    {error.fix && <p>{error.fix}</p>}
+    {error.fix && <p>{error.fix.split('`').map((part, i) => (i % 2 === 1 ? <code key={i}>{part}</code> : part))}</p>}
     {onRetry && (
       <button type="button" class="plain small" onClick={onRetry}>
         Try again
@@ -38,10 +38,10 @@ interface LoadedProps<T> {
   readonly children: (data: T) => ComponentChildren
 }
 
-/** Data stays on the page when a later read fails; the error is shown above it. */
+/** Data stays on the page when a later read fails. The error is shown above it, unless the banner for the lost connection is shown anyway. */
 export const Loaded = <T,>({ of: { data, error, reload }, children }: LoadedProps<T>) => (
   <>
-    {error && <Failure error={error} onRetry={reload} />}
+    {error && (data === null || error.status > 0) && <Failure error={error} onRetry={reload} />}
     {data !== null ? children(data) : error === null && <Loading />}
   </>
 )

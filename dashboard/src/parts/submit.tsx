@@ -6,6 +6,7 @@ import { go, taskHref } from '../route.ts'
 import type { Task } from '../types.ts'
 import { ask } from './ask.tsx'
 import { Field } from './field.tsx'
+import { parsedJson } from './parsed-json.ts'
 import { toast } from './toast.tsx'
 
 interface Prefilled {
@@ -60,7 +61,7 @@ export const askToSubmit = ({ type = '', queue = 'default', input = '{}' }: Pref
       const task = await post<Task>('/tasks', {
         type: fields.type.value.trim(),
         queue: fields.queue.value.trim(),
-        input: parsed(fields.input.value),
+        input: parsedJson(fields.input.value),
         ...(key.value && { idempotencyKey: key.value }),
         ...(delay.value && { delay: delay.value.trim() }),
         ...(ttl.value && { ttl: ttl.value.trim() }),
@@ -68,17 +69,9 @@ export const askToSubmit = ({ type = '', queue = 'default', input = '{}' }: Pref
         ...(tags.value && { tags: tagsOf(tags.value) }),
       })
       toast('Submitted')
-      go(taskHref(task.id))
+      return () => go(taskHref(task.id))
     },
   })
-}
-
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch (thrown) {
-    throw new Error(`The input is not JSON: ${(thrown as Error).message}`)
-  }
 }
 
 const tagsOf = (text: string): Record<string, string> =>

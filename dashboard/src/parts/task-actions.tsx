@@ -6,12 +6,14 @@ import { go, hrefOf, taskHref } from '../route.ts'
 import type { Task } from '../types.ts'
 import { ask } from './ask.tsx'
 import { Check, Field } from './field.tsx'
+import { parsedJson } from './parsed-json.ts'
 import { askToSubmit } from './submit.tsx'
 import { toast } from './toast.tsx'
 
 export interface TaskAction {
   readonly label: string
   readonly tone: 'primary' | 'danger' | 'plain'
+  readonly right: 'operate' | 'submit' | 'signal'
   readonly act: () => void
 }
 
@@ -50,8 +52,9 @@ const cancel: Asks = (task, reload) => {
     action: isRunning ? 'Ask it to stop' : 'Cancel the task',
     danger: true,
     run: async () => {
-      await post(pathOf(task, 'cancel'), reason.value ? { reason: reason.value } : {})
-      toast(isRunning ? 'Asked to stop' : 'Cancelled')
+      // It may have begun, or ended, since the dialog was opened.
+      const { status } = await post<Task>(pathOf(task, 'cancel'), reason.value ? { reason: reason.value } : {})
+      toast(status === 'running' ? 'Asked to stop' : 'Cancelled')
       reload()
     },
   })
@@ -67,8 +70,8 @@ const replay: Asks = (task, reload) => {
     run: async () => {
       const { id } = await post<Task>(pathOf(task, 'replay'), asNew.value ? { asNew: true } : {})
       toast('Replayed')
-      if (id === task.id) reload()
-      else go(taskHref(id))
+      if (id !== task.id) return () => go(taskHref(id))
+      reload()
     },
   })
 }
@@ -82,7 +85,7 @@ const discard: Asks = (task) =>
     run: async () => {
       await remove(`/tasks/${part(task.id)}`)
       toast('Deleted')
-      go(hrefOf('tasks'))
+      return () => go(hrefOf('tasks'))
     },
   })
 
@@ -108,6 +111,13 @@ const takeAway = asksFor(
   'The lease was revoked',
   true,
 )
+const runNow = asksFor(
+  'run-now',
+  'Run this task now?',
+  'It becomes due at once and uses no retry.',
+  'Run now',
+  'It is due',
+)
 const archive = asksFor('archive', 'Archive this task?', 'It is hidden from default lists.', 'Archive', 'Archived')
 const unarchive = asksFor(
   'unarchive',
@@ -118,10 +128,43 @@ const unarchive = asksFor(
 )
 const expire = asksFor('expire', 'Expire this task now?', 'It will never run.', 'Expire', 'Expired', true)
 
+const signalTo: Asks = (task, reload) => {
+  const name = signal(task.parked?.signal ?? '')
+  const value = signal('{}')
+  ask({
+    title: 'Send a signal?',
+    text: <p>A task that waits for it is due at once. Otherwise it is kept until a step asks for it.</p>,
+    Body: () => (
+      <div class="fields">
+        <Field label="Signal" value={name} required autoFocus />
+        <div class="wide">
+          <Field label="Value" hint="JSON" rows={4} value={value} />
+        </div>
+      </div>
+    ),
+    action: 'Send the signal',
+    run: async () => {
+      const text = value.value.trim()
+      await post(pathOf(task, 'signal'), {
+        name: name.value.trim(),
+        ...(text !== '' && { value: parsedJson(text, 'value') }),
+      })
+      toast('Sent')
+      reload()
+    },
+  })
+}
+
 export const actionsOf = (task: Task, reload: () => void): readonly TaskAction[] => {
-  const offer = (label: string, asks: Asks, tone: TaskAction['tone'] = 'plain'): TaskAction => ({
+  const offer = (
+    label: string,
+    asks: Asks,
+    tone: TaskAction['tone'] = 'plain',
+    right: TaskAction['right'] = 'operate',
+  ): TaskAction => ({
     label,
     tone,
+    right,
     act: () => asks(task, reload),
   })
   const { status, retryCount, maxRetries } = task
@@ -131,8 +174,10 @@ export const actionsOf = (task: Task, reload: () => void): readonly TaskAction[]
     status === 'failed' && offer('Replay', replay, 'primary'),
     canRetry && offer('Retry', retry),
     status === 'running' && offer('Retry elsewhere', takeAway),
+    (task.view === 'scheduled' || task.view === 'retrying') && offer('Run now', runNow),
+    !hasEnded && offer('Send signal', signalTo, task.parked?.kind === 'signal' ? 'primary' : 'plain', 'signal'),
     status === 'pending' && offer('Expire', expire),
-    hasEnded && offer('Submit again', again),
+    hasEnded && offer('Submit again', again, 'plain', 'submit'),
     hasEnded && status !== 'archived' && offer('Archive', archive),
     status === 'archived' && offer('Unarchive', unarchive),
     !hasEnded && offer('Cancel', cancel, 'danger'),

@@ -1,9 +1,10 @@
 /** A task's timeline, drawn from its history: a strip of periods, and every move below it. */
 
-import { attemptsOf, type Span, spansOf } from '../spans.ts'
+import { attemptsOf, mayLackMoves, type Span, spansOf } from '../spans.ts'
 import { now, storeTime } from '../time.ts'
-import type { Entry, Task } from '../types.ts'
-import { dayOf, duration, happened, relative, timeOfDay } from '../words.ts'
+import type { Entry, Step, Task } from '../types.ts'
+import { dayOf, duration, happened, plural, relative, timeOfDay } from '../words.ts'
+import { At } from './basics.tsx'
 
 /** More periods would be too thin to see. */
 const MOST_SPANS = 36
@@ -17,11 +18,12 @@ const endOf = ({ kind, to, ending }: Span): string => {
   if (kind !== 'running') return kind
   if (to === null) return 'ongoing'
   if (ending?.move === 'complete') return 'completed'
-  if (ending?.move === 'reschedule' && ending.to === 'pending') return 'rescheduled'
+  if ((ending?.move === 'reschedule' || ending?.move === 'park') && ending.to === 'pending') return 'rescheduled'
   return ending?.move === 'release' || ending?.to === 'cancelled' ? 'stopped' : 'failed'
 }
 
 const WAITS: Readonly<Record<string, string>> = {
+  park: 'parked',
   reschedule: 'sleeps',
   fail: 'backs off',
   'time-out': 'backs off',
@@ -33,6 +35,7 @@ const titleOf = (span: Span): string => {
   const length = duration(lengthOf(span))
   if (kind === 'running')
     return `Attempt ${attempt ?? '?'} by ${by}: ${length}, ${ending ? happened(ending).toLowerCase() : 'still running'}`
+  if (kind === 'delayed' && after?.move === 'park') return `Parked: ${length}${to === null ? ' so far' : ''}`
   if (kind === 'delayed') return `${after?.move === 'submit' ? 'Delayed' : 'Waiting until it is due'}: ${length}`
   return `Ready and waiting for a worker: ${length}${to === null ? ' so far' : ''}`
 }
@@ -43,7 +46,8 @@ const labelOf = ({ kind, attempt, after }: Span): string => {
 }
 
 const Strip = ({ task }: { readonly task: Task }) => {
-  const all = spansOf(task)
+  // A task that is due later is not ready yet.
+  const all = spansOf(task).filter(({ to, from }) => to !== null || from <= now.value)
   const spans = all.slice(-MOST_SPANS)
   if (spans.length === 0) return null
   return (
@@ -63,7 +67,7 @@ const Strip = ({ task }: { readonly task: Task }) => {
       </ol>
       <p class="note">
         {all.length > spans.length && `The last ${spans.length} of ${all.length} periods. `}
-        Widths are logarithmic: a short run stays visible next to a long sleep.
+        {spans.length > 1 && 'Widths are logarithmic: a short run stays visible next to a long sleep.'}
       </p>
     </>
   )
@@ -101,6 +105,50 @@ const Moment = ({ entry, before }: { readonly entry: Entry; readonly before: Ent
   )
 }
 
+const STEP_WORDS: Readonly<Record<Step['status'], string>> = {
+  done: 'done',
+  sleeping: 'sleeps',
+  waiting: 'waits',
+  'timed-out': 'timed out',
+  refused: 'was refused by its schema',
+}
+
+const StepLine = ({ step }: { readonly step: Step }) => (
+  <li data-step={step.status}>
+    <div class="what">
+      <p>
+        {step.kind === 'step' ? 'Step' : step.kind === 'sleep' ? 'Sleep' : 'Wait'} <b>{step.name}</b>
+        <span class="tag">{STEP_WORDS[step.status]}</span>
+      </p>
+      {step.signal && <p class="note">signal {step.signal}</p>}
+      {step.until && step.status !== 'done' && (
+        <p class="note">
+          until <At at={step.until} />
+        </p>
+      )}
+      {step.value !== undefined && <p class="note value">{JSON.stringify(step.value).slice(0, MOST_VALUE)}</p>}
+      {step.error && <p class="bad">{step.error}</p>}
+    </div>
+    <div class="when">
+      <time dateTime={step.at} title={step.at}>
+        {timeOfDay(Date.parse(step.at))}
+      </time>
+    </div>
+  </li>
+)
+
+/** The beginning of a step's value. */
+const MOST_VALUE = 120
+
+/** A step is recorded with the move that ends its run, or before it; what a task waits for begins with that move. */
+const isAfter = ({ at, status }: Step, { at: moved, move }: Entry): boolean => {
+  const since = Date.parse(at) - Date.parse(moved)
+  return since > 0 || (since === 0 && (move === 'claim' || status === 'waiting' || status === 'sleeping'))
+}
+
+const stepsBetween = (task: Task, from: Entry, to: Entry | undefined): readonly Step[] =>
+  (task.steps ?? []).filter((step) => isAfter(step, from) && (to === undefined || !isAfter(step, to)))
+
 export const Timeline = ({ task }: { readonly task: Task }) => {
   const attempts = attemptsOf(task)
   return (
@@ -110,10 +158,13 @@ export const Timeline = ({ task }: { readonly task: Task }) => {
         {task.history.map((entry, i) => {
           const before = task.history[i - 1]
           const dropped = entry.n - (before?.n ?? 0) - 1
-          return (
+          return [
             <li key={entry.n} data-to={entry.to} data-move={entry.move}>
-              {dropped > 0 && (
-                <p class="dropped">{dropped} moves in between were dropped: the first move and the last 99 are kept</p>
+              {dropped > 0 && mayLackMoves(task) && (
+                <p class="dropped">
+                  {plural(dropped, 'move')} in between {dropped === 1 ? 'was' : 'were'} dropped: the first move and the
+                  last 99 are kept
+                </p>
               )}
               <div class="what">
                 <p>
@@ -126,8 +177,11 @@ export const Timeline = ({ task }: { readonly task: Task }) => {
                 <Facts entry={entry} />
               </div>
               <Moment entry={entry} before={before} />
-            </li>
-          )
+            </li>,
+            ...stepsBetween(task, entry, task.history[i + 1]).map((step) => (
+              <StepLine key={`${step.name} ${step.at}`} step={step} />
+            )),
+          ]
         })}
       </ol>
     </>

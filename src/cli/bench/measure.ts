@@ -20,13 +20,17 @@ export interface Measured {
   readonly completedPerSecond: number
   /** In milliseconds, for tasks submitted one after another to an idle worker. */
   readonly submitToStart: { readonly tasks: number; readonly p50: number; readonly p99: number }
-  readonly cost?: { readonly batch: Cost; readonly alone: Cost }
+  /** `limited`: in a batch under `perGroup` and `concurrency`, ten tasks of each group. */
+  readonly cost?: { readonly batch: Cost; readonly alone: Cost; readonly limited: Cost }
 }
 
 const TYPE = 'bench'
 /** Submitted one after another: enough for a meaningful 99th percentile. */
 const ALONE = 100
 const REMOVERS = 50
+/** Limits as they are usual; what they cost does not depend on the numbers, as long as tasks do not wait for places. */
+const PER_GROUP = 2
+const OF_EACH_GROUP = 10
 
 /** Always removes what it created. */
 export const measure = async (client: Client, wanted: Wanted): Promise<Measured> => {
@@ -87,6 +91,7 @@ class Bench {
     const waits: number[] = []
     while (waits.length < Math.min(ALONE, tasks)) waits.push(await this.#alone())
     const alone = meter?.take(waits.length)
+    const limited = meter === null ? undefined : await this.#limitedBatch(meter)
     waits.sort((a, b) => a - b)
     const at = (share: number): number => Math.round(waits[Math.ceil(waits.length * share) - 1]! * 100) / 100
     return {
@@ -95,16 +100,28 @@ class Bench {
       submittedPerSecond: Math.round(tasks / submitted),
       completedPerSecond: Math.round(tasks / completed),
       submitToStart: { tasks: waits.length, p50: at(0.5), p99: at(0.99) },
-      ...(batch === undefined || alone === undefined ? null : { cost: { batch, alone } }),
+      ...(batch && alone && limited && { cost: { batch, alone, limited } }),
     }
   }
 
+  async #limitedBatch(meter: Meter): Promise<Cost> {
+    const { queue, tasks, concurrency } = this.#wanted
+    await this.#client.queue(queue).limit({ perGroup: PER_GROUP, concurrency })
+    meter.take(1)
+    await this.#batch((n) => ({ group: `group-${Math.floor(n / OF_EACH_GROUP)}` }))
+    const cost = meter.take(tasks)
+    await this.#client.queue(queue).limit(null)
+    return cost
+  }
+
   /** Seconds until all were submitted, and until all were completed. */
-  async #batch(): Promise<{ readonly submitted: number; readonly completed: number }> {
+  async #batch(
+    also: (n: number) => { readonly group?: string } = () => ({}),
+  ): Promise<{ readonly submitted: number; readonly completed: number }> {
     const { queue, tasks } = this.#wanted
     const ended = this.#expect(tasks)
     const begun = performance.now()
-    const items = Array.from({ length: tasks }, (_, n) => ({ type: TYPE, input: { n } }))
+    const items = Array.from({ length: tasks }, (_, n) => ({ type: TYPE, input: { n }, ...also(n) }))
     const results = await this.#client.submitMany(items, { queue })
     const submitted = (performance.now() - begun) / 1_000
     for (const result of results) this.#note(result.ok ? [result.task.id] : idsIn(result.error))

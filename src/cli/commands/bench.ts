@@ -62,6 +62,11 @@ const lines = (address: string, { tasks, concurrency, cost, ...measured }: Measu
     `started    ${number(submitToStart.p50)} ms after submit (p99 ${number(submitToStart.p99)} ms), one after another`,
     ...(cost === undefined
       ? []
-      : [`a task in a batch   ${costText(cost.batch)}`, `a single task       ${costText(cost.alone)}`, PRICES_TEXT]),
+      : [
+          `a task in a batch   ${costText(cost.batch)}`,
+          `a single task       ${costText(cost.alone)}`,
+          `under limits        ${costText(cost.limited)} (in a batch, ten tasks of each group, two at once)`,
+          PRICES_TEXT,
+        ]),
   ]
 }

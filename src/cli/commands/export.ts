@@ -4,6 +4,7 @@ import { createWriteStream } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import { finished } from 'node:stream/promises'
 import { HoldfastError, parseView, type TaskQuery, VIEWS } from '../../index.ts'
+import { messageOf } from '../output/errors.ts'
 import { EXIT } from '../output/exit-codes.ts'
 import { err, out, outJson } from '../output/render.ts'
 import { withClient } from '../program/session.ts'
@@ -14,7 +15,7 @@ interface Options extends BulkOptions {
   readonly status?: readonly string[]
 }
 
-const EVERY_STATUS = VIEWS.filter((view) => !['scheduled', 'ready', 'retrying', 'dead'].includes(view))
+const EVERY_STATUS = VIEWS.filter((view) => !['scheduled', 'ready', 'retrying', 'parked', 'dead'].includes(view))
 
 export const run = async (_: readonly string[], options: Options): Promise<number> => {
   const status = options.status?.flatMap((names) => names.split(',')).map((name) => parseView(name.trim()))
@@ -68,7 +69,7 @@ const writeFile = async (path: string, lines: AsyncIterable<string>): Promise<vo
     stream.destroy()
     await rm(part, { force: true })
     if (error instanceof HoldfastError) throw error
-    const why = error instanceof Error ? error.message : String(error)
+    const why = messageOf(error)
     throw new HoldfastError('INVALID_OPTION', `--output: cannot write '${path}': ${why}`, { field: '--output' }, error)
   }
 }

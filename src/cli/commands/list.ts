@@ -64,7 +64,14 @@ const note = (task: Task, now: Instant): string => {
   if (status === 'failed') return lastError === null ? '' : errorLine(lastError)
   if (status === 'archived') return `was ${task.archivedFrom}`
   if (status !== 'pending') return ''
-  const due = availableAt > now ? `due ${relative(availableAt, now)}` : ''
+  const due = availableAt > now ? dueText(task, now) : ''
   const expiry = expiresAt === null ? '' : expiresAt <= now ? 'past its expiry' : `expires ${relative(expiresAt, now)}`
   return [due, expiry].filter((part) => part !== '').join(', ')
+}
+
+/** A wait without a timeout has no date that means anything. */
+const dueText = ({ parked, availableAt }: Task, now: Instant): string => {
+  if (parked?.signal === undefined) return `due ${relative(availableAt, now)}`
+  const end = parked.until === null ? '' : `, times out ${relative(parked.until, now)}`
+  return `waits for signal ${parked.signal}${end}`
 }

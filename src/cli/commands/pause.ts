@@ -35,7 +35,7 @@ export const pausedName = (queue: string, group: string | undefined): string =>
 /** By the store's clock. null: it must be resumed. */
 const endOf = async (client: Client, { until, for: duration }: Options): Promise<Instant | null> => {
   if (until !== undefined && duration !== undefined)
-    throw new HoldfastError('INVALID_OPTION', '--until and --for say the same thing twice: give one of them', {
+    throw new HoldfastError('INVALID_OPTION', '--until and --for cannot be combined: give one of them', {
       field: '--until',
     })
   if (duration !== undefined) return (await client.now()) + parseDuration(duration, '--for')

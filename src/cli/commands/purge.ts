@@ -1,33 +1,13 @@
 /** `holdfast purge`: permanently removes dead letters: one, several, a group, or all that match. */
-import type { DeadQuery, PurgeReport } from '../../index.ts'
+import type { PurgeReport } from '../../index.ts'
 import { errorFacts } from '../output/errors.ts'
 import { EXIT, EXIT_CODES } from '../output/exit-codes.ts'
 import { err, out, outJson, paint, printable } from '../output/render.ts'
 import { withClient } from '../program/session.ts'
-import {
-  agreed,
-  type BulkOptions,
-  filterOf,
-  mustChoose,
-  STOPPED,
-  STOPPED_EXIT,
-  tasks,
-  withProgress,
-} from './shared/bulk.ts'
+import { agreed, type DeadOptions, deadOf, STOPPED, STOPPED_EXIT, tasks, withProgress } from './shared/bulk.ts'
 
-interface Options extends BulkOptions {
-  readonly group?: string
-  readonly all?: boolean
-}
-
-export const run = async (ids: readonly string[], options: Options): Promise<number> => {
-  const query: DeadQuery = { ...filterOf(options), ...(options.group === undefined ? null : { group: options.group }) }
-  mustChoose(
-    ids,
-    options.all === true || Object.keys(query).length > 0,
-    '--group, --task-group, --type, --queue, --tag or --all',
-  )
-  const which = ids.length > 0 ? ids : query
+export const run = async (ids: readonly string[], options: DeadOptions): Promise<number> => {
+  const which = deadOf(ids, options)
   return withClient(options, { create: false }, async (client) => {
     // A purge cannot be undone, so it asks for ids too.
     const plan = await client.deadLetters.purge(which, { dryRun: true })
@@ -37,7 +17,7 @@ export const run = async (ids: readonly string[], options: Options): Promise<num
   })
 }
 
-const printReport = (report: PurgeReport, { json = false }: Options): number => {
+const printReport = (report: PurgeReport, { json = false }: DeadOptions): number => {
   const { results, stopped } = report
   const refused = results.flatMap((result) => ('error' in result ? [result] : []))
   if (json) {

@@ -14,9 +14,8 @@ import { instantText, integer } from '../program/input.ts'
 import { withClient } from '../program/session.ts'
 import {
   agreed,
-  type BulkOptions,
-  filterOf,
-  mustChoose,
+  type DeadOptions,
+  deadOf,
   STOPPED,
   STOPPED_EXIT,
   tasks,
@@ -24,31 +23,24 @@ import {
   withProgress,
 } from './shared/bulk.ts'
 
-interface Options extends BulkOptions {
-  readonly group?: string
-  readonly all?: boolean
+interface Options extends DeadOptions {
   readonly rate?: string
   readonly canary?: string
   readonly canaryTimeout?: string
   readonly asNew?: boolean
+  readonly fresh?: boolean
   readonly ttl?: string
   readonly expiresAt?: string
 }
 
 export const run = async (ids: readonly string[], options: Options): Promise<number> => {
-  const query: DeadQuery = { ...filterOf(options), ...(options.group === undefined ? null : { group: options.group }) }
-  mustChoose(
-    ids,
-    options.all === true || Object.keys(query).length > 0,
-    '--group, --task-group, --type, --queue, --tag or --all',
-  )
+  const which = deadOf(ids, options)
   const how = howOf(options)
   return withClient(options, { create: false }, async (client) => {
     if (ids.length > 0 && !options.dryRun) {
       await warnWithoutWorkers(client)
       return printReport(client, await replay(client, ids, how, ids.length), options, true)
     }
-    const which = ids.length > 0 ? ids : query
     const plan = await client.deadLetters.replay(which, { dryRun: true })
     if (!(await agreed({ verb: 'replay', count: plan.matched, ...plan }, options))) return EXIT.ok
     await warnWithoutWorkers(client)
@@ -56,11 +48,12 @@ export const run = async (ids: readonly string[], options: Options): Promise<num
   })
 }
 
-const howOf = ({ rate, canary, canaryTimeout, asNew, ttl, expiresAt }: Options): ReplayOptions => ({
+const howOf = ({ rate, canary, canaryTimeout, asNew, fresh, ttl, expiresAt }: Options): ReplayOptions => ({
   ...(rate === undefined ? null : { rate: Number(rate) }),
   ...(canary === undefined ? null : { canary: integer(canary) }),
   ...(canaryTimeout === undefined ? null : { canaryTimeout }),
   ...(asNew === undefined ? null : { asNew }),
+  ...(fresh === undefined ? null : { fresh }),
   ...(ttl === undefined ? null : { ttl }),
   ...(expiresAt === undefined ? null : { expiresAt: instantText(expiresAt) }),
 })

@@ -1,6 +1,5 @@
 /** `holdfast serve`: runs the HTTP handler as a server until a signal stops it. */
 import { randomBytes } from 'node:crypto'
-import { readFileSync, statSync } from 'node:fs'
 import { hostname } from 'node:os'
 import {
   type Authorize,
@@ -11,7 +10,6 @@ import {
   everybody,
   type HttpHandler,
   listen,
-  type Token,
   Tokens,
   VIEWER,
 } from '../../http/index.ts'
@@ -22,15 +20,20 @@ import { err, out, printable } from '../output/render.ts'
 import { integer } from '../program/input.ts'
 import { type GlobalOptions, withClient } from '../program/session.ts'
 import { stopSignal } from '../program/stop-signal.ts'
+import { tokenIn, tokensIn } from './shared/token-file.ts'
+import { limitYoungGeneration } from './shared/young-generation.ts'
 
 interface Options extends GlobalOptions {
   readonly port?: string
   readonly host?: string
   readonly hostName?: readonly string[]
   readonly tokenFile?: string
+  readonly tokens?: string
   /** False with --no-token. */
   readonly token: boolean
   readonly proxyHeader?: string
+  readonly trustProxy?: boolean
+  readonly perAddress?: string
   readonly readOnly?: boolean
   readonly redact?: readonly string[]
 }
@@ -47,19 +50,23 @@ export const run = async (_: readonly string[], options: Options): Promise<numbe
   const port = integer(options.port ?? '8484')
   if (!(port >= 0 && port <= 65_535)) throw refused('--port', 'must be 0 to 65535')
   const { made, ...guard } = guardOf(options, host)
+  const limit = perAddressOf(options)
+  limitYoungGeneration()
   return withClient(options, { create: true, name: `serve@${hostname()}` }, async (client) => {
     const pages = dashboardPages()
     const handler: HttpHandler = createHttpHandler(client, {
       ...guard,
       hosts: [...(options.hostName ?? []), ...(isLoopback(host) || isAny(host) ? [] : [bracketed(host)])],
+      trustProxy: options.trustProxy ?? false,
       readOnly: options.readOnly ?? false,
       redact: options.redact ?? [],
       ...(pages === null ? null : { pages }),
+      charts: client.charts().start({ record: !options.readOnly }),
       metrics: () => metrics.text(),
       logger: { debug: () => {}, info: () => {}, warn: complain, error: complain },
     })
     const metrics = createMetrics(client, { of: 'store', follow: handler.onChange })
-    const server = await listen(handler, { host, port }).catch((error: Error) => {
+    const server = await listen(handler, { host, port, ...limit }).catch((error: Error) => {
       throw refused('--port', `cannot listen on ${host} port ${port}: ${error.message}`)
     })
     const stopped = stopSignal()
@@ -84,33 +91,36 @@ const complain = (message: string): void => err(printable(message))
 
 const guardOf = (options: Options, host: string): Guard => {
   if (options.proxyHeader !== undefined) return { authorize: behindProxy(options.proxyHeader) }
-  const given = options.tokenFile === undefined ? process.env['HOLDFAST_TOKEN'] : tokenIn(options.tokenFile)
-  if (!given && !isLoopback(host)) {
+  // Without the line break with which a file of secrets ends: a header cannot carry it.
+  const given = options.tokenFile === undefined ? process.env['HOLDFAST_TOKEN']?.trim() : tokenIn(options.tokenFile)
+  const viewer = process.env['HOLDFAST_VIEWER_TOKEN']?.trim()
+  const named = options.tokens === undefined ? [] : tokensIn(options.tokens)
+  if (!given && named.length === 0 && !isLoopback(host)) {
     throw refused(
       '--host',
-      `${host} is reachable by others: give a token (HOLDFAST_TOKEN or --token-file), or --proxy-header for a proxy that authenticates users`,
+      `${host} is reachable by others: give a token (HOLDFAST_TOKEN, --token-file or --tokens), or --proxy-header for a proxy that authenticates users`,
     )
   }
   if (!options.token) {
     if (!isLoopback(host)) throw refused('--no-token', 'is for loopback only')
     return { authorize: everybody }
   }
-  const token = given || randomBytes(32).toString('base64url')
-  const viewer = process.env['HOLDFAST_VIEWER_TOKEN']
-  const known: Token[] = [{ token, rights: EVERYTHING }, ...(viewer ? [{ token: viewer, rights: VIEWER }] : [])]
-  const tokens = new Tokens(known)
-  return { authorize: tokens.authorize, tokens, ...(given ? null : { made: token }) }
+  const made = given || named.length > 0 ? undefined : randomBytes(32).toString('base64url')
+  const token = given || made
+  const tokens = new Tokens([
+    ...(token ? [{ token, rights: EVERYTHING, name: 'operator' }] : []),
+    ...(viewer ? [{ token: viewer, rights: VIEWER, name: 'viewer' }] : []),
+    ...named,
+  ])
+  return { authorize: tokens.authorize, tokens, ...(made !== undefined && { made }) }
 }
 
-const tokenIn = (file: string): string => {
-  try {
-    if (process.platform !== 'win32' && (statSync(file).mode & 0o077) !== 0)
-      throw refused('--token-file', `${file} is readable by other users: chmod 600 ${file}`)
-    return readFileSync(file, 'utf8').split('\n', 1)[0]!.trim()
-  } catch (error) {
-    if (error instanceof HoldfastError) throw error
-    throw refused('--token-file', `cannot be read: ${(error as Error).message}`)
-  }
+/** Behind a proxy all callers have its address. */
+const perAddressOf = ({ perAddress, trustProxy, proxyHeader }: Options): { readonly perAddress?: number | null } => {
+  if (perAddress === undefined) return trustProxy || proxyHeader !== undefined ? { perAddress: null } : {}
+  const most = integer(perAddress)
+  if (!(most >= 0)) throw refused('--per-address', 'must be a whole number; 0: no limit')
+  return { perAddress: most === 0 ? null : most }
 }
 
 const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)

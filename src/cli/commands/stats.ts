@@ -47,6 +47,8 @@ const total = (queues: readonly QueueStats[]): QueueStats => ({
   queue: 'total',
   paused: false,
   pausedUntil: null,
+  pause: null,
+  groupPauses: {},
   limits: null,
   pausedGroups: [],
   ...(Object.fromEntries(

@@ -1,5 +1,5 @@
 /** `holdfast status ID`, also `get`: prints the record, one fact per line, with the field names of the source designs. */
-import type { Instant, Task } from '../../index.ts'
+import type { Instant, ShownSignal, ShownStep, Task } from '../../index.ts'
 import { errorTree, headOf } from '../output/error-lines.ts'
 import { EXIT } from '../output/exit-codes.ts'
 import { fitted, instant, out, outJson, paint, printable, relative, statusStyle } from '../output/render.ts'
@@ -39,7 +39,10 @@ const facts = (task: Task, now: Instant): Fact[] => {
     ...maybe('replay_of', task.replayOf),
     ...maybe('replayed_as', task.replayedAs),
     ['created_at', when(task.createdAt)],
-    ['available_at', when(task.availableAt)],
+    [
+      'available_at',
+      isForSignalOnly(task, now) ? `when signal ${printable(task.parked!.signal!)} comes` : when(task.availableAt),
+    ],
     ['expires_at', task.expiresAt === null ? 'never' : when(task.expiresAt)],
     ...at('expired_at', task.expiredAt),
     ...at('started_at', task.startedAt),
@@ -60,9 +63,38 @@ const facts = (task: Task, now: Instant): Fact[] => {
     ['input', payload(task.input)],
     ...(task.status === 'completed' || task.output !== null ? [['output', payload(task.output)] as const] : []),
     ...maybe('output_error', task.outputError === null ? null : printable(task.outputError)),
+    ...maybe('generation', task.generation === 0 ? null : String(task.generation)),
+    ...(task.steps.length === 0 ? [] : [['steps', String(task.steps.length)] as const]),
+    ...task.steps.map((step) => ['', stepText(step, when)] as const),
+    ...(task.signals.length === 0 ? [] : [['signals', `${task.signals.length} untaken`] as const]),
+    ...task.signals.map((signal) => ['', signalText(signal, when)] as const),
     ['revision', String(task.revision)],
   ]
 }
+
+/** Its date is the last one that a store can keep, which says nothing. */
+const isForSignalOnly = (task: Task, now: Instant): boolean =>
+  task.viewAt(now) === 'parked' && task.parked?.signal !== undefined && task.parked.until === null
+
+type When = (at: Instant) => string
+
+/** `charge: done at 2026-01-28T17:00:00Z (2h ago), value: {"receipt":7}` */
+const stepText = ({ name, kind, status, at, until, signal, value, error }: ShownStep, when: When): string => {
+  const end = until == null ? '' : ` until ${when(until)}`
+  const what: Readonly<Record<ShownStep['status'], string>> = {
+    done: `${kind === 'step' ? 'done' : 'over'} at ${when(kind === 'sleep' ? until! : at)}`,
+    sleeping: `sleeps${end}`,
+    waiting: `waits for signal ${signal}${end}`,
+    'timed-out': `no signal came, timed out at ${when(at)}`,
+    refused: `signal ${signal} refused: ${error}`,
+  }
+  return `${printable(`${name}: ${what[status]}`)}${valueText(value)}`
+}
+
+const valueText = (value: unknown): string => (value === undefined ? '' : `, value: ${payload(value, LONGEST_VALUE)}`)
+
+const signalText = ({ name, id, at, by, value }: ShownSignal, when: When): string =>
+  `${printable(`${name}: from ${by} at ${when(at)}, id: ${id}`)}${valueText(value)}`
 
 /** The stored status, and the view if it says more: `pending (retrying)`. */
 const statusText = (task: Task, now: Instant): string => {
@@ -79,5 +111,7 @@ const statusText = (task: Task, now: Instant): string => {
 
 const LONGEST_PAYLOAD = 2_000
 
-const payload = (value: unknown): string =>
-  value instanceof Uint8Array ? `${value.byteLength} bytes` : fitted(printable(JSON.stringify(value)), LONGEST_PAYLOAD)
+const LONGEST_VALUE = 200
+
+const payload = (value: unknown, longest = LONGEST_PAYLOAD): string =>
+  value instanceof Uint8Array ? `${value.byteLength} bytes` : fitted(printable(JSON.stringify(value)), longest)

@@ -2,7 +2,7 @@
 import { connect, type Duration, HoldfastError, type SubmitOptions } from '../../index.ts'
 import { EXIT } from '../output/exit-codes.ts'
 import { err, out, outJson } from '../output/render.ts'
-import { given, inputValue, instantText, integer, limit, required, tags } from '../program/input.ts'
+import { given, inputValue, instantText, integer, limit, required, retryPolicy, tags } from '../program/input.ts'
 import { type GlobalOptions, withClient } from '../program/session.ts'
 
 interface Options extends GlobalOptions {
@@ -16,9 +16,14 @@ interface Options extends GlobalOptions {
   readonly at?: string
   readonly delay?: Duration
   readonly maxRetries?: string
+  readonly maxAttempts?: string
+  readonly retryPolicy?: string
   readonly maxReschedules?: string
   readonly timeout?: string
   readonly key?: string
+  readonly idempotencyTtl?: Duration
+  readonly onMismatch?: string
+  readonly id?: string
   readonly coalesce?: string
   readonly coalesceDelay?: Duration
   readonly coalesceMaxWait?: Duration
@@ -62,9 +67,14 @@ const submitOptions = (options: Options): SubmitOptions => ({
   ...given('at', options.at, instantText),
   ...given('delay', options.delay),
   ...given('maxRetries', options.maxRetries, limit),
+  ...given('maxAttempts', options.maxAttempts, integer),
+  ...given('retryPolicy', options.retryPolicy, retryPolicy),
   ...given('maxReschedules', options.maxReschedules, limit),
   ...given('timeout', options.timeout, (text) => (text.toLowerCase() === 'none' ? null : text)),
   ...given('idempotencyKey', options.key),
+  ...given('idempotencyTtl', options.idempotencyTtl),
+  ...given('onMismatch', options.onMismatch),
+  ...given('id', options.id),
   ...given('coalesce', coalesceOf(options)),
   ...given('tags', options.tag, tags),
 })

@@ -10,6 +10,7 @@ export const run = ([id]: readonly string[], options: GlobalOptions): Promise<nu
     const { task, reason, sentence, now, queuePaused, queueReady, queueRunning, workers, skippedSlot } =
       await client.why(id!)
     const { status, queue } = task
+    const view = task.viewAt(now)
     if (options.json) {
       const facts = { queuePaused, queueReady: queueReady.count, queueRunning: queueRunning.count }
       const shown = {
@@ -19,11 +20,13 @@ export const run = ([id]: readonly string[], options: GlobalOptions): Promise<nu
         workers: workers.map((worker) => worker.id),
         skippedSlot: shownSlot(skippedSlot),
       }
-      outJson({ id: task.id, status, view: task.viewAt(now), ...shown, task })
+      outJson({ id: task.id, status, view, ...shown, task })
       return EXIT.ok
     }
     out(paint('bold', printable(sentence)))
-    out(`  status: ${status} (${task.viewAt(now)}), attempts: ${task.attempts}, revision: ${task.revision}`)
+    out(
+      `  status: ${status}${view === status ? '' : ` (${view})`}, attempts: ${task.attempts}, revision: ${task.revision}`,
+    )
     out(
       `  queue ${queue}: ${queuePaused ? 'paused' : 'not paused'}, ${many(queueReady)} ready, ${many(queueRunning)} running`,
     )

@@ -1,11 +1,11 @@
 /** `holdfast worker MODULE`: runs a worker with the handlers of a module until a signal stops it. */
 import { hostname } from 'node:os'
-import { HoldfastError, isHoldfastError, type Task, type Worker } from '../../index.ts'
+import { type DrainOptions, HoldfastError, isHoldfastError, type Task, type Worker } from '../../index.ts'
 import { report } from '../output/errors.ts'
 import { EXIT, type ExitCode } from '../output/exit-codes.ts'
 import { happened } from '../output/history-line.ts'
 import { out, paint, printable, type Style } from '../output/render.ts'
-import { integer } from '../program/input.ts'
+import { given, integer, retention } from '../program/input.ts'
 import { type GlobalOptions, withClient } from '../program/session.ts'
 import { loadModule, registerHandlers, workerOf } from './shared/handlers.ts'
 import { limitYoungGeneration } from './shared/young-generation.ts'
@@ -14,7 +14,13 @@ interface Options extends GlobalOptions {
   readonly concurrency?: string
   readonly queue?: readonly string[]
   readonly drain?: boolean
+  readonly for?: string
+  readonly schedules?: boolean
   readonly watch?: boolean
+  readonly leaseTtl?: string
+  readonly pollInterval?: string
+  readonly stopTimeout?: string
+  readonly retention?: readonly string[]
   readonly stuckAfter?: string
   /** `--no-exit-when-stuck` makes it false. */
   readonly exitWhenStuck: boolean
@@ -31,6 +37,9 @@ export const run = async (args: readonly string[], options: Options): Promise<nu
 }
 
 const work = async ([path]: readonly string[], options: Options): Promise<number> => {
+  for (const name of ['for', 'schedules'] as const)
+    if (options[name] !== undefined && !options.drain)
+      throw new HoldfastError('INVALID_OPTION', `--${name} needs --drain`, { field: `--${name}` })
   const watching = options.watch ? await import('./shared/watch.ts') : null
   if (watching !== null && !watching.isWatched()) return watching.watch(path!)
   watching?.tellLoaded()
@@ -41,15 +50,23 @@ const work = async ([path]: readonly string[], options: Options): Promise<number
     watching?.stopWhenAlone(own)
     return runOwn(own, path!, options)
   }
-  await withClient(options, { create: true, tellsRuns: true, name: `${hostname()}/${process.pid}` }, async (client) => {
+  const open = {
+    create: true,
+    tellsRuns: true,
+    name: `${hostname()}/${process.pid}`,
+    ...given('retention', options.retention, retention),
+  }
+  await withClient(options, open, async (client) => {
     let ended = 0
     const say = sayer(options)
     const queues = options.queue ?? ['default']
     const worker = client.worker({
       queues,
-      ...(options.concurrency === undefined ? null : { concurrency: integer(options.concurrency) }),
-      ...(watching === null ? null : { stopTimeout: watching.STOP_TIMEOUT }),
-      ...(options.stuckAfter === undefined ? null : { stuckAfter: options.stuckAfter }),
+      ...given('concurrency', options.concurrency, integer),
+      ...given('leaseTtl', options.leaseTtl),
+      ...given('pollInterval', options.pollInterval),
+      ...given('stopTimeout', options.stopTimeout ?? watching?.STOP_TIMEOUT),
+      ...given('stuckAfter', options.stuckAfter),
       exitWhenStuck: options.exitWhenStuck,
       hooks: {
         onStart: () =>
@@ -73,7 +90,7 @@ const work = async ([path]: readonly string[], options: Options): Promise<number
     })
     await registerHandlers(path!, exported, worker)
     watching?.stopWhenAlone(worker)
-    await (options.drain ? drain(worker) : worker.run())
+    await (options.drain ? drain(worker, options) : worker.run())
     say(`worker stopped, ${ended} ${ended === 1 ? 'attempt' : 'attempts'} ended`, {
       event: 'stopped',
       workerId: worker.id,
@@ -89,16 +106,27 @@ const leave = (code: ExitCode = EXIT.ok): number => {
   return code
 }
 
+/** Options that a worker of its own has already. */
+const OF_A_WORKER = [
+  ['url', '--url'],
+  ['queue', '--queue'],
+  ['concurrency', '--concurrency'],
+  ['leaseTtl', '--lease-ttl'],
+  ['pollInterval', '--poll-interval'],
+  ['stopTimeout', '--stop-timeout'],
+  ['retention', '--retention'],
+  ['stuckAfter', '--stuck-after'],
+] as const
+
 /** The module exports its own worker, on a store of its choice. */
 const runOwn = async (worker: Worker, path: string, options: Options): Promise<number> => {
-  for (const name of ['url', 'queue', 'concurrency', 'stuckAfter'] as const) {
+  for (const [name, flag] of OF_A_WORKER) {
     if (options[name] === undefined) continue
-    const flag = name === 'stuckAfter' ? '--stuck-after' : `--${name}`
-    const why = `MODULE '${path}' exports a worker, which has its own store, queues and concurrency: omit ${flag}`
+    const why = `MODULE '${path}' exports a worker, which has its own store and options: omit ${flag}`
     throw new HoldfastError('INVALID_OPTION', why, { field: flag })
   }
   const say = sayer(options)
-  const ended = options.drain ? drain(worker) : worker.run()
+  const ended = options.drain ? drain(worker, options) : worker.run()
   say(`worker ${worker.id} of ${path}`, { event: 'started', workerId: worker.id })
   await ended
   say('worker stopped', { event: 'stopped', workerId: worker.id })
@@ -111,14 +139,21 @@ const sayer = ({ json }: Options): ((text: string, facts: Facts) => void) =>
 
 type Facts = Readonly<Record<string, unknown>>
 
-/** Runs the ready tasks; a signal ends it earlier. */
-const drain = async (worker: Worker): Promise<void> => {
+const drainOptions = (options: Options): DrainOptions => ({
+  ...given('for', options.for),
+  ...given('schedules', options.schedules),
+})
+
+/** Runs the ready tasks; a signal ends it earlier, a second one at once. */
+const drain = async (worker: Worker, options: Options): Promise<void> => {
   const stopped = Promise.withResolvers<void>()
+  let isAsked = false
   const stop = (): void => {
-    worker.stop().then(stopped.resolve, stopped.reject)
+    worker.stop(isAsked ? { timeout: 0 } : {}).then(stopped.resolve, stopped.reject)
+    isAsked = true
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, stop)
-  await Promise.race([worker.drain(), stopped.promise])
+  await Promise.race([worker.drain(drainOptions(options)), stopped.promise])
 }
 
 const MARKS: Readonly<Record<string, readonly [mark: string, style: Style]>> = {

@@ -1,7 +1,10 @@
 /** Turns any thrown value into a message on standard error and an exit code. */
-import { CODES, type Code, HoldfastError } from '../../index.ts'
+import { CODES, type Code, HoldfastError, isHoldfastError } from '../../index.ts'
 import { EXIT_CODES, type ExitCode } from './exit-codes.ts'
 import { err, paint, printable } from './render.ts'
+
+/** What is said of any thrown value. */
+export const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown))
 
 export interface ErrorFacts {
   readonly code: Code
@@ -10,9 +13,7 @@ export interface ErrorFacts {
 }
 
 const asHoldfastError = (thrown: unknown): HoldfastError =>
-  thrown instanceof HoldfastError
-    ? thrown
-    : new HoldfastError('INTERNAL', thrown instanceof Error ? thrown.message : String(thrown), {}, thrown)
+  isHoldfastError(thrown) ? thrown : new HoldfastError('INTERNAL', messageOf(thrown), {}, thrown)
 
 /** Advice for this case is better than the advice for its code. */
 export const errorFacts = ({ code, message, fix }: HoldfastError): ErrorFacts => ({

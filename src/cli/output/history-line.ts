@@ -11,6 +11,7 @@ const HAPPENED: Readonly<Record<string, (entry: HistoryEntry) => string | null>>
   'lose-lease': (entry) => stopped(entry) ?? `lease expired, found by ${entry.by}`,
   'time-out': (entry) => stopped(entry) ?? entry.error ?? 'timed out',
   reschedule: (entry) => stopped(entry) ?? (entry.to === 'failed' ? null : 'rescheduled'),
+  park: (entry) => stopped(entry) ?? parked(entry),
   release: (entry) => stopped(entry) ?? `released by ${entry.by}`,
   expire: () => null,
   amend: ({ by, changed = [] }) => `${changed.join(', ')} changed by ${by}`,
@@ -22,6 +23,9 @@ const HAPPENED: Readonly<Record<string, (entry: HistoryEntry) => string | null>>
   unarchive: ({ by }) => `unarchived by ${by}`,
   depart: ({ by, reason = 'moved to another store' }) => `${reason} by ${by}`,
 }
+
+const parked = ({ step, availableAt }: HistoryEntry): string =>
+  `parked in step ${step}${availableAt === undefined ? '' : ` until ${instant(availableAt)}`}`
 
 /** A run that ended after a cancel request. */
 const stopped = ({ to }: HistoryEntry): string | null => (to === 'cancelled' ? 'stopped as requested' : null)
@@ -37,7 +41,7 @@ export const happened = (entry: HistoryEntry): string => {
   const facts = [
     text,
     // An immediate move is the normal case: only a delay is printed.
-    availableAt === undefined || (availableAt <= at && move !== 'reschedule')
+    availableAt === undefined || move === 'park' || (availableAt <= at && move !== 'reschedule')
       ? null
       : `available_at: ${delay(entry.delay ?? availableAt - at)}`,
     count === undefined ? null : `${COUNTERS[move] ?? 'retry_count'}: ${count}`,
@@ -50,16 +54,3 @@ export const happened = (entry: HistoryEntry): string => {
 }
 
 export const historyLine = (entry: HistoryEntry): string => `Version ${entry.n}: ${entry.to} (${happened(entry)})`
-
-/** The whole history. A line marks where the middle was dropped. */
-export const historyLines = (entries: readonly HistoryEntry[], withTimes: boolean): string[] => {
-  const lines: string[] = []
-  let expected = 1
-  for (const entry of entries) {
-    if (entry.n > expected)
-      lines.push(`Versions ${expected} to ${entry.n - 1}: dropped (the first and the last 99 are kept)`)
-    lines.push(withTimes ? `${historyLine(entry)} at ${instant(entry.at)}` : historyLine(entry))
-    expected = entry.n + 1
-  }
-  return lines
-}

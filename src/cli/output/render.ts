@@ -65,6 +65,7 @@ const STATUS_STYLES: Readonly<Record<string, Style>> = {
   retrying: 'yellow',
   cancelled: 'magenta',
   scheduled: 'blueBright',
+  parked: 'blueBright',
   archived: 'dim',
 }
 

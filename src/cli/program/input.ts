@@ -1,7 +1,8 @@
 /** Parses what people type: JSON, whole numbers, name=value. Every error names its field. */
 import { readFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
-import { HoldfastError } from '../../index.ts'
+import { HoldfastError, type RetryPolicyName, type RetryPolicyOptions } from '../../index.ts'
+import { messageOf } from '../output/errors.ts'
 
 const refused = (field: string, why: string, details: Record<string, unknown> = {}): HoldfastError =>
   new HoldfastError('INVALID_OPTION', `${field} ${why}`, { field, ...details })
@@ -15,19 +16,47 @@ export const limit = (text: string): number | null => (text.toLowerCase() === 'u
 /** An instant in ISO 8601, or epoch milliseconds. */
 export const instantText = (text: string): string | number => (/^\d{1,16}$/.test(text) ? Number(text) : text)
 
-export const tag = (text: string): { readonly name: string; readonly value: string } => {
+export const tag = (text: string): Pair => pair(text, '--tag', 'name=value')
+
+export const tags = (texts: readonly string[]): Record<string, string> => pairs(texts, '--tag', 'name=value')
+
+/** `completed=7d`, by status; the API checks the statuses and the durations. */
+export const retention = (texts: readonly string[]): Record<string, string | 0> =>
+  Object.fromEntries(
+    Object.entries(pairs(texts, '--retention', 'status=duration')).map(([status, age]) => [
+      status,
+      age === '0' ? 0 : age,
+    ]),
+  )
+
+interface Pair {
+  readonly name: string
+  readonly value: string
+}
+
+const pair = (text: string, flag: string, form: string): Pair => {
   const at = text.indexOf('=')
-  if (at < 1) throw refused('--tag', `'${text}' must be written name=value`)
+  if (at < 1) throw refused(flag, `'${text}' must be written ${form}`)
   return { name: text.slice(0, at), value: text.slice(at + 1) }
 }
 
-export const tags = (texts: readonly string[]): Record<string, string> => {
+const pairs = (texts: readonly string[], flag: string, form: string): Record<string, string> => {
   const given: Record<string, string> = Object.create(null)
-  for (const { name, value } of texts.map(tag)) {
-    if (name in given) throw refused('--tag', `'${name}' is given twice`)
+  for (const { name, value } of texts.map((text) => pair(text, flag, form))) {
+    if (name in given) throw refused(flag, `'${name}' is given twice`)
     given[name] = value
   }
   return given
+}
+
+/** The name of a retry policy, or one as JSON. */
+export const retryPolicy = (text: string): RetryPolicyName | RetryPolicyOptions => {
+  if (!text.trimStart().startsWith('{')) return text as RetryPolicyName
+  try {
+    return JSON.parse(text) as RetryPolicyOptions
+  } catch (error) {
+    throw refused('--retry-policy', `is not JSON: ${messageOf(error)}`)
+  }
 }
 
 /** JSON on the command line, `-` for standard input, `@path` for a file. */
@@ -39,7 +68,7 @@ export const inputValue = async (text: string): Promise<unknown> => {
     return parseJson(decode(await readFile(path)))
   } catch (error) {
     if (error instanceof HoldfastError) throw error
-    throw refused('--input', `cannot read '${path}': ${error instanceof Error ? error.message : String(error)}`)
+    throw refused('--input', `cannot read '${path}': ${messageOf(error)}`)
   }
 }
 
@@ -61,7 +90,7 @@ export const parseJson = (text: string): unknown => {
   } catch (error) {
     if (error instanceof HoldfastError) throw error
     if (error instanceof RangeError) throw refused('--input', 'is nested too deeply')
-    throw malformed(text, error instanceof Error ? error.message : String(error))
+    throw malformed(text, messageOf(error))
   }
 }
 

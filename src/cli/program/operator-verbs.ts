@@ -2,7 +2,7 @@
 import type { Verb } from './verbs.ts'
 
 const ID = '01a2f7c4-5b1e-7c3d-9f00-2a6d1c0e8b47'
-const EACH = 'Each task has its own result; the exit code is the worst of them.'
+export const EACH = 'Each task has its own result; the exit code is that of the worst.'
 const PLAN = 'Without ids it prints a plan and asks for confirmation; without a terminal, it requires --yes.'
 
 type Options = NonNullable<Verb['options']>
@@ -68,7 +68,8 @@ export const OPERATOR_VERBS: readonly Verb[] = [
       ['--rate <n>', 'maximum number per second'],
       ['--canary <n>', 'replay this many first; unless all of them complete, leave the others alone'],
       ['--canary-timeout <duration>', 'how long to wait for the canaries (default: 10m)'],
-      ['--as-new', 'create new tasks with new ids; the old ones are archived, and both are linked'],
+      ['--as-new', 'create new tasks with new ids, without steps; the old ones are archived, and both are linked'],
+      ['--fresh', 'forget the recorded steps and the signals: every step runs again'],
       ['--ttl <duration>', 'a new expiry; without one, the tasks do not expire'],
       ['--expires-at <instant>', 'a new expiry as an instant'],
       ...BULK,
@@ -167,7 +168,7 @@ export const OPERATOR_VERBS: readonly Verb[] = [
     summary: 'follow the moves of all processes, one line per move',
     details:
       'It polls four times a second, until SIGINT or until its output is closed.\n' +
-      'Removals are not shown: neither delete, nor prune, nor the outcome of a task that is not kept.',
+      'Removals by delete, prune or retention are not shown, nor is the outcome of a task that is removed as soon as it ends.',
     options: [
       ...FILTERS,
       ['--since <time>', 'also earlier moves, since 10m (ago) or an instant such as 2026-01-28T17:00:00Z'],
@@ -180,7 +181,7 @@ export const OPERATOR_VERBS: readonly Verb[] = [
     summary: 'stop claiming tasks from queues; running tasks continue',
     details:
       'Every worker sees it within 5 s.\n' +
-      'A pause without an end outranks one with an end; of two with an end, the later stands.',
+      'A pause without an end takes precedence over one with an end; of two with an end, the later one applies.',
     args: '<queue...>',
     options: [
       ['--reason <text>', 'kept with the pause'],
@@ -211,8 +212,8 @@ export const OPERATOR_VERBS: readonly Verb[] = [
     name: 'limit',
     summary: 'limit a queue over all workers: running tasks, places per group, starts per time',
     details:
-      'The limits given here replace those before; --none removes them. Without options it prints the limits of the queue, or of all queues.\n' +
-      'Every worker sees them within 5 s. docs/flow-control.md says what each promises.',
+      'The given limits replace all earlier limits of the queue; --none removes them. Without options it prints the limits of the queue, or of all queues.\n' +
+      'Every worker sees them within 5 s. docs/flow-control.md explains what each one promises.',
     args: '[queue]',
     options: [
       ['--concurrency <n>', 'running tasks of the queue'],
@@ -243,24 +244,55 @@ export const OPERATOR_VERBS: readonly Verb[] = [
     summary: 'check the health of the store and its workers, and say how to fix problems',
     details:
       'Checks versions, durability, rights, damage, clocks, long transactions, dead rows, workers, queues, leases and schedules, and changes nothing.\n' +
-      'With --repair-clock, on SQLite, tasks that a process with a clock far ahead has dated in the future count from now; stop that process first.\n' +
+      'On SQLite, --repair-clock corrects dates in the future that a process with a wrong clock has written; stop that process first.\n' +
       'It exits with 6 if there is a problem; with warnings only, it exits with 0.',
     options: [['--repair-clock', 'correct the dates of a process with a wrong clock, then check']],
     examples: ['holdfast doctor', 'holdfast doctor --json', 'holdfast doctor --repair-clock'],
     load: () => import('../commands/doctor.ts'),
   },
   {
+    name: 'verify',
+    summary: 'check every history in the store, and the logs of witnesses, for broken promises',
+    details:
+      'Reads everything page by page, and changes nothing. Without logs it checks only what histories show: numbering, moves, leases, retries,\n' +
+      'keys, times, schedules. docs/reliability.md explains how workers and producers write logs, and what each line of the report means.\n' +
+      'It exits with 6 if a promise was broken.',
+    options: [
+      ['--witness <path…>', 'logs that openWitness wrote: a file, or a folder of them'],
+      ['--drained', 'all work is over: every task must have ended'],
+      ['--all-submitted', 'the logs contain every submission: a task that is in none of them is a violation'],
+      ['--kept <duration>', 'ended tasks are removed after this time (default: the retention of the store)'],
+      ['--recovery <duration>', 'the task of a dead process must continue within this time'],
+      ['--deadline <duration>', 'a call must end within this time (default: 1m)'],
+      ['--clock-bound <duration>', 'how much the clocks of the machines may differ (default: 1s)'],
+    ],
+    examples: [
+      'holdfast verify',
+      'holdfast verify --witness ./witness --kept 7d',
+      'holdfast verify --witness ./witness --drained --all-submitted --json',
+    ],
+    load: () => import('../commands/verify.ts'),
+  },
+  {
     name: 'config',
     summary: 'show where settings come from',
     details:
-      'A file holdfast.config.ts, .js (its default export) or .json in the current folder may name the store: { "url": "sqlite:./holdfast.db" }.\n' +
-      'A flag takes precedence over the variable HOLDFAST_URL, and the variable over the file.',
-    examples: ['holdfast config show'],
+      'A file holdfast.config.ts, .js (its default export) or .json in the current folder may name the store, and the options of each verb:\n' +
+      '  { "url": "sqlite:./holdfast.db", "worker": { "concurrency": 20, "queue": ["mail"] } }\n' +
+      'Variables do the same: HOLDFAST_URL, HOLDFAST_WORKER_CONCURRENCY=20. A flag takes precedence over a variable, and a variable over the file.',
+    examples: ['holdfast config show', 'holdfast config show worker --concurrency 5'],
     verbs: [
       {
         name: 'show',
-        summary: 'every setting, its value and its source; passwords are omitted',
-        examples: ['holdfast config show', 'holdfast config show --json'],
+        summary: 'show the store and every setting from a variable or the file, with its source; passwords are omitted',
+        details: 'With a verb, also the settings that have their default. Flags of the verb may follow.',
+        args: '[verb...]',
+        passesFlags: true,
+        examples: [
+          'holdfast config show',
+          'holdfast config show worker --concurrency 5',
+          'holdfast config show schedule create --json',
+        ],
         load: () => import('../commands/config-show.ts'),
       },
     ],
@@ -268,6 +300,7 @@ export const OPERATOR_VERBS: readonly Verb[] = [
   {
     name: 'completions',
     summary: 'print a completion script for a shell',
+    settings: false,
     args: '<shell>',
     examples: ['holdfast completions bash > holdfast.bash', 'holdfast completions zsh', 'holdfast completions fish'],
     load: () => import('../commands/completions.ts'),

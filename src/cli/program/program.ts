@@ -45,7 +45,12 @@ const makeCommand = (verb: Verb, finish: (code: number) => void): Command => {
     for (const one of verb.verbs) command.addCommand(makeCommand(one, finish))
     return command.helpCommand(false)
   }
+  if (verb.passesFlags) command.allowUnknownOption()
   return command.action(async () => {
+    if (verb.settings !== false) {
+      const { applySettings } = await import('./settings.ts')
+      await applySettings(command)
+    }
     const options = command.optsWithGlobals()
     if (options['color'] === false) forbidColours()
     const { run } = await verb.load!()

@@ -1,6 +1,6 @@
 /** Converts the options of `schedule create` and `schedule update` to those of the API. */
 import { connect, type ScheduleChanges, type ScheduledTaskOptions, type ScheduleOptions } from '../../index.ts'
-import { given, integer, limit, tags } from './input.ts'
+import { given, integer, limit, retryPolicy, tags } from './input.ts'
 import type { GlobalOptions } from './session.ts'
 
 export interface ScheduleWords extends GlobalOptions {
@@ -17,6 +17,8 @@ export interface ScheduleWords extends GlobalOptions {
   readonly group?: string
   readonly ttl?: string
   readonly maxRetries?: string
+  readonly maxAttempts?: string
+  readonly retryPolicy?: string
   readonly maxReschedules?: string
   readonly timeout?: string
   readonly tag?: readonly string[]
@@ -38,6 +40,8 @@ export const taskOptions = (words: ScheduleWords): ScheduledTaskOptions => ({
   ...given('group', words.group),
   ...given('ttl', words.ttl),
   ...given('maxRetries', words.maxRetries, limit),
+  ...given('maxAttempts', words.maxAttempts, integer),
+  ...given('retryPolicy', words.retryPolicy, retryPolicy),
   ...given('maxReschedules', words.maxReschedules, limit),
   ...given('timeout', words.timeout, (text) => (text.toLowerCase() === 'none' ? null : text)),
   ...given('tags', words.tag, tags),

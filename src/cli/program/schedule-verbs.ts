@@ -19,8 +19,10 @@ const TASK: Options = [
   ['--queue <queue>', 'the queue of its tasks (default: default)'],
   ['--group <group>', 'whose work its tasks are, for limits and fair shares'],
   ['--priority <n>', '-1000 to 1000, higher first (default: 0)'],
-  ['--ttl <duration>', 'its tasks expire if not claimed within this time'],
+  ['--ttl <duration>', 'its tasks expire if they are not claimed within this time'],
   ['--max-retries <n>', 'retries after the first run, or unlimited (default: 3)'],
+  ['--max-attempts <n>', 'instead of --max-retries: runs in all; 0: unlimited'],
+  ['--retry-policy <name|json>', 'quick, patient, stubborn, or JSON: see submit --help (default: quick)'],
   ['--max-reschedules <n>', 'durable sleeps, or unlimited (default: unlimited)'],
   ['--timeout <duration>', 'limit on one run, or none (default: 5m)'],
   ['--tag <name=value…>', 'a label of your choice on its tasks'],
@@ -48,7 +50,7 @@ const VERBS: readonly Verb[] = [
   {
     name: 'update',
     summary: 'change a schedule; omitted options stay as they are',
-    details: 'Options of its tasks (--queue to --tag) are changed one by one. A new plan begins now.',
+    details: 'Options of its tasks (--queue to --tag) are changed one by one. New timing counts from now.',
     args: '<id>',
     options: [
       ['-t, --type <type>', 'which handler runs its tasks'],

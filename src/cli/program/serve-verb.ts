@@ -13,10 +13,19 @@ export const SERVE_VERB: Verb = {
     ['--host <address>', 'the address to listen on (default: 127.0.0.1)'],
     ['--host-name <name…>', 'a host name to accept, besides localhost, 127.0.0.1 and [::1]'],
     ['--token-file <file>', 'a file with the token, readable only by its owner'],
+    [
+      '--tokens <file>',
+      'a JSON file with named tokens, each with a role (viewer, operator, worker), readable only by its owner',
+    ],
     ['--no-token', 'every user of this machine may do everything; loopback only'],
     [
       '--proxy-header <name>',
       'instead of a token: the header in which your reverse proxy names the user; only the proxy may reach this server',
+    ],
+    ['--trust-proxy', 'a proxy before this server sets X-Forwarded-Proto: over https, cookies are Secure'],
+    [
+      '--per-address <n>',
+      'maximum connections from one address; 0 for no limit (default: 200, and no limit with --proxy-header or --trust-proxy)',
     ],
     ['--read-only', 'refuse every change'],
     ['--redact <pattern…>', 'hide the values of these keys in payloads and tags: password, *token*'],

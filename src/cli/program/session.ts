@@ -1,6 +1,13 @@
 /** One invocation: the global options, the client it opens, and where its log lines go. */
 import { hostname, userInfo } from 'node:os'
-import { type Client, type ConnectOptions, connect, HoldfastError, type Logger } from '../../index.ts'
+import {
+  type Client,
+  type ConnectOptions,
+  connect,
+  HoldfastError,
+  type Logger,
+  type RetentionOptions,
+} from '../../index.ts'
 import { err, paint, printable } from '../output/render.ts'
 import { addressOf } from './config.ts'
 
@@ -17,6 +24,7 @@ export interface OpenOptions {
   readonly name?: string
   /** The verb reports each run itself, so the log must not repeat it. */
   readonly tellsRuns?: boolean
+  readonly retention?: RetentionOptions
 }
 
 /** Opens the store, does the work, and always closes the store. */
@@ -29,6 +37,7 @@ export const withClient = async <T>(
     // Otherwise connect decides, and creates a file. `holdfast init` creates the store on a server.
     ...(open.create ? null : { create: false }),
     ...(open.name === undefined ? null : { name: open.name }),
+    ...(open.retention === undefined ? null : { retention: open.retention }),
     ...(open.tellsRuns ? { logger: withoutRuns(logger(options)) } : null),
   })
   try {
@@ -50,7 +59,7 @@ export const refuseMemory = (address: string | undefined): void => {
   if (address?.toLowerCase().startsWith('memory:')) {
     throw new HoldfastError(
       'INVALID_OPTION',
-      "url: 'memory:' ends with this command: name a store that stays, such as sqlite:./holdfast.db",
+      "url: 'memory:' is lost when this command ends: name a persistent store, such as sqlite:./holdfast.db",
       { field: 'url' },
     )
   }

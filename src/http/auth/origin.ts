@@ -1,4 +1,5 @@
 /** Checks the host that a request names and the page that sent it, against DNS rebinding and cross-site requests. */
+import { HoldfastError } from '../../index.ts'
 import { HttpError } from '../wire/errors.ts'
 
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'] as const
@@ -6,9 +7,13 @@ const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'] as const
 export class Origins {
   readonly #names: ReadonlySet<string>
   readonly #hosts: ReadonlySet<string> | null
+  readonly #trustProxy: boolean
 
-  /** `names` in addition to those of loopback; 'any' if the framework checks. */
-  constructor(names: readonly string[] | 'any') {
+  /** `names` in addition to those of loopback; 'any' if the framework checks. `trustProxy`: X-Forwarded-Proto is set by a proxy. */
+  constructor(names: readonly string[] | 'any', trustProxy = false) {
+    if (names !== 'any' && !Array.isArray(names))
+      throw new HoldfastError('INVALID_OPTION', `hosts must be a list of host names, or 'any'`, { field: 'hosts' })
+    this.#trustProxy = trustProxy
     this.#names = new Set(names === 'any' ? [] : names.map((name) => name.toLowerCase()))
     this.#hosts = names === 'any' ? null : new Set([...LOOPBACK, ...this.#names])
   }
@@ -16,6 +21,13 @@ export class Origins {
   /** Throws WRONG_HOST unless the host is a known name of this server. */
   checkHost(request: Request): void {
     if (this.#hosts !== null && !this.#hosts.has(nameOf(hostOf(request)))) throw new HttpError('WRONG_HOST')
+  }
+
+  /** Whether the browser speaks https, with this server or with the proxy before it. */
+  isSecure(request: Request): boolean {
+    if (new URL(request.url).protocol === 'https:') return true
+    const forwarded = request.headers.get('x-forwarded-proto')?.split(',')[0]
+    return this.#trustProxy && forwarded?.trim().toLowerCase() === 'https'
   }
 
   /** Throws CROSS_SITE if a page of another origin sent the request, or if the credential is a cookie and no header proves the origin. */

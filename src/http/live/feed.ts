@@ -29,7 +29,8 @@ const AGAIN = 2_000
 
 export class Feed {
   readonly #client: Client
-  readonly #viewers = new Set<Viewer>()
+  /** With the caller of each, where it is known. */
+  readonly #viewers = new Map<Viewer, string | null>()
   readonly #listeners = new Set<Listener>()
   readonly #ticker = new Ticker()
   readonly #timers = new Set<NodeJS.Timeout>()
@@ -47,6 +48,10 @@ export class Feed {
     return this.#viewers.size
   }
 
+  viewersOf(caller: string): number {
+    return [...this.#viewers.values()].filter((one) => one === caller).length
+  }
+
   /** The watched seconds of the last five minutes. */
   get past(): readonly Tick[] {
     return this.#ticker.past
@@ -58,14 +63,16 @@ export class Feed {
   }
 
   /** Receives events until the returned function is called. */
-  watch(viewer: Viewer): () => void {
-    return this.#join(this.#viewers, viewer)
+  watch(viewer: Viewer, caller: string | null = null): () => void {
+    this.#viewers.set(viewer, caller)
+    return this.#join(() => this.#viewers.delete(viewer))
   }
 
   /** Like `watch`, but receives every single change and nothing else. */
   listen(listener: Listener): () => void {
     const wasForViewers = this.#following !== null && this.#listeners.size === 0
-    const leave = this.#join(this.#listeners, listener)
+    this.#listeners.add(listener)
+    const leave = this.#join(() => this.#listeners.delete(listener))
     // A follower for viewers alone may skip changes.
     if (wasForViewers) this.#lookAnew()
     return () => {
@@ -81,11 +88,10 @@ export class Feed {
     this.#end()
   }
 
-  #join<T>(those: Set<T>, one: T): () => void {
-    those.add(one)
+  #join(leave: () => void): () => void {
     if (this.#following === null && !this.#closing.signal.aborted) this.#begin()
     return () => {
-      those.delete(one)
+      leave()
       if (this.#viewers.size + this.#listeners.size === 0) this.#end()
     }
   }
@@ -162,7 +168,7 @@ export class Feed {
   }
 
   #tell(event: FeedEvent): void {
-    for (const viewer of this.#viewers) viewer(event)
+    for (const viewer of [...this.#viewers.keys()]) viewer(event)
   }
 
   #repeat(every: number, work: () => void): void {

@@ -2,6 +2,7 @@
 
 import type { Call } from '../route.ts'
 import { HttpError } from '../wire/errors.ts'
+import { shownStats } from '../wire/queue-stats.ts'
 import type { Redaction } from '../wire/redaction.ts'
 import type { FeedEvent } from './feed.ts'
 import type { Tick } from './ticker.ts'
@@ -11,6 +12,8 @@ const MOST_WAITING = 1_024 * 1_024
 /** A periodic comment line detects disconnected viewers and keeps proxies from closing the stream. */
 const STILL_HERE = 15_000
 const MOST_VIEWERS = 100
+/** Of one caller: a session, a token, a user of the proxy. One cannot lock the others out. */
+const MOST_OF_ONE = 20
 
 const encoder = new TextEncoder()
 const message = (name: string, data: unknown): Uint8Array =>
@@ -32,14 +35,17 @@ const writtenOnce = (event: FeedEvent, redaction: Redaction, write: () => Uint8A
   return bytes
 }
 
-export const streamOf = ({ feed, redaction, query, signal }: Call): ReadableStream<Uint8Array> => {
+export const streamOf = ({ feed, redaction, query, signal, access }: Call): ReadableStream<Uint8Array> => {
+  const viewer = access.session?.id ?? access.name ?? null
   if (feed.viewers >= MOST_VIEWERS) throw new HttpError('TOO_MANY_VIEWERS')
+  if (viewer !== null && feed.viewersOf(viewer) >= MOST_OF_ONE)
+    throw new HttpError('TOO_MANY_VIEWERS', `this caller has ${MOST_OF_ONE} streams open already`)
   const { queue, type, task } = query
   const isAlike = ({ name }: FeedEvent): boolean =>
     name !== 'changes' || (queue === undefined && type === undefined && task === undefined)
   const seen = (event: FeedEvent): Record<string, unknown> | null => {
     if (event.name === 'tick') return shownTick(event.tick)
-    if (event.name === 'stats') return { queues: event.queues }
+    if (event.name === 'stats') return { queues: shownStats(event.queues) }
     const { skipped } = event
     const changes = event.changes.filter(
       ({ task: changed }) =>
@@ -51,6 +57,7 @@ export const streamOf = ({ feed, redaction, query, signal }: Call): ReadableStre
     return { changes: changes.map((one) => redaction.change(one)), skipped }
   }
   let leave = (): void => {}
+  const endings = access.session === undefined ? [feed.closing] : [feed.closing, access.session.ended]
   return new ReadableStream<Uint8Array>(
     {
       start: (controller) => {
@@ -68,14 +75,14 @@ export const streamOf = ({ feed, redaction, query, signal }: Call): ReadableStre
           else if (data !== null) send(message(event.name, data))
         }
         const beat = setInterval(() => send(encoder.encode(': still here\n\n')), STILL_HERE).unref()
-        const unwatch = feed.watch(view)
+        const unwatch = feed.watch(view, viewer)
         leave = () => {
           clearInterval(beat)
           unwatch()
-          feed.closing.removeEventListener('abort', end)
+          for (const ending of endings) ending.removeEventListener('abort', end)
         }
         signal.addEventListener('abort', () => leave(), { once: true })
-        feed.closing.addEventListener('abort', end)
+        for (const ending of endings) ending.addEventListener('abort', end)
         send(encoder.encode('retry: 2000\n\n'))
         send(message('past', { ticks: feed.past.map(shownTick) }))
       },

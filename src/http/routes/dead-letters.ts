@@ -3,11 +3,13 @@ import type { DeadQuery, Duration, EachResult, HoldfastError, ReplayOptions } fr
 import type { BackgroundJob } from '../background-jobs.ts'
 import type { Call, JsonRoute, Route } from '../route.ts'
 import { errorOf } from '../wire/errors.ts'
-import { TASK_QUERY, taskQuery, wholeNumber } from '../wire/queries.ts'
-import { anything, duration, flag, listOf, ref, type Schema, shape, text, whole } from '../wire/schemas.ts'
+import { listOptions, PAGE_QUERY, TASK_QUERY, taskQuery, wholeNumber } from '../wire/queries.ts'
+import type { Redaction } from '../wire/redaction.ts'
+import { anything, duration, flag, instant, listOf, ref, type Schema, shape, text, whole } from '../wire/schemas.ts'
+import { search, wantedBy } from '../wire/search.ts'
 
 /** A group is an error here. */
-const { status: _, workerId: __, group: taskGroup, ...filters } = TASK_QUERY
+const { status: _, workerId: __, text: ___, error: ____, group: taskGroup, ...filters } = TASK_QUERY
 const deadQuery = { ...filters, group: text('only this error: a fingerprint'), taskGroup: taskGroup! }
 
 const which: Readonly<Record<string, Schema>> = {
@@ -27,10 +29,15 @@ const which: Readonly<Record<string, Schema>> = {
   ),
 }
 
-const job = shape({
+export const job = shape({
   id: text(),
   name: text(),
   state: { type: 'string', enum: ['running', 'done', 'failed'] },
+  startedAt: instant,
+  endedAt: { type: ['string', 'null'], format: 'date-time' },
+  by: { type: ['string', 'null'], description: 'who began it' },
+  total: { type: ['integer', 'null'], description: 'how many tasks match' },
+  canary: { type: ['integer', 'null'], description: 'how many run before the others' },
   done: whole('tasks processed so far'),
   report: anything('the result, once it is done'),
   error: anything('why it failed'),
@@ -43,16 +50,24 @@ const MOST_REFUSED = 100
 const SCANNED = 2_000
 /** A preview counts up to this. */
 const PREVIEWED = 5_000
+/** The total of a job is counted up to this. */
+const COUNTED = 100_000
 
-const chosen = ({ ids, query }: Call['body']): readonly string[] | DeadQuery =>
-  (ids as readonly string[] | undefined) ?? (query as DeadQuery | undefined) ?? []
+const groupOf = ({ group, ...rest }: DeadQuery, redaction: Redaction): DeadQuery => ({
+  ...rest,
+  ...(group === undefined ? null : { group: redaction.fingerprintOf(group) }),
+})
+
+const chosen = ({ body: { ids, query }, redaction }: Pick<Call, 'body' | 'redaction'>): readonly string[] | DeadQuery =>
+  (ids as readonly string[] | undefined) ?? (query === undefined ? [] : groupOf(query as DeadQuery, redaction))
 
 const refusedOf = (results: readonly (EachResult | { readonly id: string; readonly error?: HoldfastError })[]) =>
   results.flatMap((one) => ('error' in one && one.error ? [{ id: one.id, error: errorOf(one.error) }] : []))
 
 /** A query requires a preview; ids do not. */
 const demand = ({ confirmations, body }: Call, name: string): void => {
-  if (body['ids'] === undefined) confirmations.demand(name, body['query'] ?? null, body['confirm'])
+  if (body['ids'] === undefined)
+    confirmations.demand(name, body['query'] ?? null, body['confirm'], `/dead-letters/${name}/preview`)
 }
 
 const previewing = (name: 'replay' | 'purge', summary: string): JsonRoute => ({
@@ -66,22 +81,29 @@ const previewing = (name: 'replay' | 'purge', summary: string): JsonRoute => ({
   answer: preview,
   run: async (call) => {
     const { client, body, redaction, confirmations } = call
-    const { matched, capped, sample } = await client.deadLetters[name](chosen(body), { dryRun: true, cap: PREVIEWED })
+    const { matched, capped, sample } = await client.deadLetters[name](chosen(call), { dryRun: true, cap: PREVIEWED })
     return {
       matched,
       capped,
-      sample: await redaction.tasks(sample),
+      sample: await redaction.summaries(sample),
       confirm: confirmations.give(name, body['query'] ?? null),
     }
   },
 })
 
-const replay = (call: Call): BackgroundJob => {
+const replay = (call: Call): Promise<BackgroundJob> => {
   demand(call, 'replay')
   const { client, jobs, body } = call
   const { ids: _ids, query: _query, confirm: _confirm, ...options } = body
-  return jobs.begin('replay', async (onProgress, signal) => {
-    const report = await client.deadLetters.replay(chosen(body), { ...(options as ReplayOptions), onProgress, signal })
+  const total = async (): Promise<number> =>
+    (await client.deadLetters.replay(chosen(call), { dryRun: true, cap: COUNTED })).matched
+  const begun = {
+    by: call.access.name ?? null,
+    total,
+    ...(typeof body['canary'] === 'number' && { canary: body['canary'] }),
+  }
+  return jobs.begin('replay', begun, async (onProgress, signal) => {
+    const report = await client.deadLetters.replay(chosen(call), { ...(options as ReplayOptions), onProgress, signal })
     const { matched, capped, stopped, canary, results } = report
     const refused = refusedOf(results)
     return {
@@ -95,11 +117,13 @@ const replay = (call: Call): BackgroundJob => {
   })
 }
 
-const purge = (call: Call): BackgroundJob => {
+const purge = (call: Call): Promise<BackgroundJob> => {
   demand(call, 'purge')
-  const { client, jobs, body } = call
-  return jobs.begin('purge', async (onProgress, signal) => {
-    const { matched, capped, stopped, results } = await client.deadLetters.purge(chosen(body), { onProgress, signal })
+  const { client, jobs } = call
+  const total = async (): Promise<number> =>
+    (await client.deadLetters.purge(chosen(call), { dryRun: true, cap: COUNTED })).matched
+  return jobs.begin('purge', { by: call.access.name ?? null, total }, async (onProgress, signal) => {
+    const { matched, capped, stopped, results } = await client.deadLetters.purge(chosen(call), { onProgress, signal })
     const refused = refusedOf(results)
     return {
       matched,
@@ -116,6 +140,26 @@ const confirm = text('from the preview; required with `query`, not with `ids`')
 export const DEAD_LETTERS: readonly Route[] = [
   {
     method: 'get',
+    path: '/dead-letters',
+    name: 'listDeadLetters',
+    summary:
+      'Dead letters, newest first, by page, without their payloads. With `group`, a page is searched for a short while: it may be short or empty and still have a cursor',
+    right: 'read',
+    query: { ...deadQuery, ...PAGE_QUERY },
+    answer: shape({
+      tasks: listOf(ref('Task')),
+      cursor: { type: ['string', 'null'], description: 'null on the last page' },
+    }),
+    run: async ({ client, query: { group, taskGroup, ...query }, redaction, rights }) => {
+      const options = listOptions({ ...query, status: 'dead', ...(taskGroup && { group: taskGroup }) })
+      const { tasks, cursor } = group
+        ? await search(client, options, wantedBy({ error: group }, redaction), rights.has('payloads'))
+        : await client.list(options)
+      return { tasks: await redaction.summaries(tasks), cursor }
+    },
+  },
+  {
+    method: 'get',
     path: '/dead-letters/groups',
     name: 'deadGroups',
     summary: 'Dead letters grouped by error, largest group first',
@@ -124,7 +168,9 @@ export const DEAD_LETTERS: readonly Route[] = [
     answer: shape({ groups: listOf(ref('DeadGroup')), scanned: whole(), capped: flag('the counts are lower bounds') }),
     run: async ({ client, query: { cap, ...query }, redaction }) => {
       const most = cap === undefined ? SCANNED : Math.min(wholeNumber(cap, 'cap'), 100_000)
-      const { groups, scanned, capped } = await client.deadLetters.groups(taskQuery(query), { cap: most })
+      const { groups, scanned, capped } = await client.deadLetters.groups(groupOf(taskQuery(query), redaction), {
+        cap: most,
+      })
       return { groups: await Promise.all(groups.map((group) => redaction.group(group))), scanned, capped }
     },
   },
@@ -144,6 +190,7 @@ export const DEAD_LETTERS: readonly Route[] = [
         canaryTimeout: duration,
         rate: whole('maximum number per second'),
         asNew: flag(),
+        fresh: flag('forget the recorded steps and the signals'),
         ttl: duration as Schema & { readonly default?: Duration },
       },
     ),
@@ -164,6 +211,16 @@ export const DEAD_LETTERS: readonly Route[] = [
     answer: job,
     refuses: ['NOT_CONFIRMED'],
     run: async (call) => purge(call),
+  },
+  {
+    method: 'get',
+    path: '/jobs',
+    name: 'listJobs',
+    summary:
+      'The background jobs of this server, newest first: those that run, and the last hundred that ended, with their results',
+    right: 'read',
+    answer: shape({ jobs: listOf(job) }),
+    run: async ({ jobs }) => ({ jobs: jobs.list() }),
   },
   {
     method: 'get',

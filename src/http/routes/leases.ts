@@ -10,6 +10,7 @@ import {
   type Task,
   type TaskLease,
 } from '../../index.ts'
+import { mustServe } from '../auth/callers.ts'
 import type { Call, JsonRoute, Route } from '../route.ts'
 import { encoding, payloadOf } from '../wire/payloads.ts'
 import type { Redaction } from '../wire/redaction.ts'
@@ -50,11 +51,12 @@ interface Wish {
 
 const claim: JsonRoute['run'] = async (call) => {
   const { claims, body, redaction } = call
-  const { limit = 1, wait = 0, queues = ['default'], ...options } = body as unknown as Wish
+  const { limit = 1, wait = 0, queues = call.access.queues ?? ['default'], ...options } = body as unknown as Wish
   if (limit < 1 || limit > MOST || queues.length === 0)
     throw new HoldfastError('INVALID_OPTION', `limit must be 1 to ${MOST}, and queues must name one`, {
       field: 'limit',
     })
+  for (const queue of queues) mustServe(call.access, queue)
   const patience = Math.min(parseDuration(wait, 'wait'), LONGEST_WAIT)
   const leases = await claims.some({ ...options, queues, limit, patience }, () => call.signal)
   return { leases: await Promise.all(leases.map((one) => shown(one, redaction))) }
@@ -84,8 +86,11 @@ const finishing = (
   },
 })
 
-const heldBy = ({ client, params, body }: Call): Promise<TaskLease> =>
-  client.lease(params['id']!, { token: body['token'] as string })
+export const heldBy = async ({ client, params, body, access }: Call): Promise<TaskLease> => {
+  const held = await client.lease(params['id']!, { token: body['token'] as string })
+  mustServe(access, held.task.queue)
+  return held
+}
 
 interface Failure {
   readonly error: Partial<ErrorFacts> & { readonly message: string }
@@ -142,8 +147,10 @@ export const LEASES: readonly Route[] = [
       'TASK_ARCHIVED',
       'INVALID_WORKER_ID',
     ],
-    run: async ({ client, params, body, redaction }) =>
-      shown(await client.claim(params['id']!, body as unknown as Wish), redaction),
+    run: async ({ client, params, body, redaction, access }) => {
+      if (access.queues !== undefined) mustServe(access, (await client.get(params['id']!)).queue)
+      return shown(await client.claim(params['id']!, body as unknown as Wish), redaction)
+    },
   },
   {
     method: 'post',
@@ -161,10 +168,13 @@ export const LEASES: readonly Route[] = [
     answer: shape({ cancelRequested: flag() }),
     refuses: ['TASK_NOT_FOUND', 'STALE_LEASE'],
     run: async (call) => {
-      const { token: _, ...options } = call.body
+      const { token: _, ...options } = call.body as { readonly token: string; readonly leaseTtl?: Duration }
       const held = await heldBy(call)
-      const renewed = await held.renew(options as { leaseTtl?: Duration })
-      if (held.workerId !== null) void call.client.heardOfWorker(held.workerId)
+      const renewed = await held.renew(options)
+      // A long run claims nothing: its heartbeats tell that the worker lives.
+      const leaseTtl =
+        options.leaseTtl === undefined ? held.task.lease?.ttl : parseDuration(options.leaseTtl, 'leaseTtl')
+      if (held.workerId !== null) void call.client.heardOfWorker(held.workerId, { leaseTtl })
       return renewed
     },
   },

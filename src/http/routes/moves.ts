@@ -2,7 +2,7 @@
 import type { AmendOptions, ReplayOptions, Task } from '../../index.ts'
 import type { Call, JsonRoute, Route } from '../route.ts'
 import { encoding, payloadOf, reason } from '../wire/payloads.ts'
-import { anything, duration, flag, ref, type Schema, shape, taskOptions } from '../wire/schemas.ts'
+import { anything, duration, flag, ref, type Schema, shape, taskOptions, text } from '../wire/schemas.ts'
 
 type Move = (call: Call, id: string) => Promise<Task>
 
@@ -34,6 +34,13 @@ const replay: Move = async ({ client, body, signal }, id) => {
 const amend: Move = ({ client, body }, id) => {
   const { encoding: how, ...options } = body as AmendOptions & { encoding?: unknown }
   return client.amend(id, 'input' in options ? { ...options, input: payloadOf(options.input, how, 'input') } : options)
+}
+
+interface SignalBody {
+  readonly name: string
+  readonly value?: unknown
+  readonly encoding?: unknown
+  readonly signalId?: string
 }
 
 const { priority, at, delay, ttl } = taskOptions
@@ -68,12 +75,40 @@ export const MOVES: readonly Route[] = [
     'Runs a dead letter again, with a new retry budget',
     ['CANNOT_REPLAY'],
     replay,
-    shape({}, { asNew: flag('create a new task; the old one is archived'), ttl: duration }),
+    shape(
+      {},
+      {
+        asNew: flag('create a new task without steps; the old one is archived'),
+        fresh: flag('forget the recorded steps and the signals'),
+        ttl: duration,
+      },
+    ),
   ),
-  moving('amend', 'Changes a task that waits', ['CANNOT_AMEND', 'TASK_MOVED'], amend, shape({}, AMENDMENT)),
-  moving('run-now', 'Makes a task that waits due at once', ['CANNOT_AMEND', 'TASK_MOVED'], ({ client }, id) =>
+  moving('amend', 'Changes a waiting task', ['CANNOT_AMEND', 'TASK_MOVED'], amend, shape({}, AMENDMENT)),
+  moving('run-now', 'Makes a waiting task due at once', ['CANNOT_AMEND', 'TASK_MOVED'], ({ client }, id) =>
     client.runNow(id),
   ),
+  {
+    method: 'post',
+    path: '/tasks/{id}/signal',
+    name: 'signalTask',
+    summary: 'Sends a signal to a task that is pending or running; a task that waits for it is due at once',
+    right: 'signal',
+    body: shape(
+      { name: text('what the handler waits for') },
+      {
+        value: anything('any JSON value; default: none'),
+        encoding,
+        signalId: text('names this signal: a repeat with the same id is kept once'),
+      },
+    ),
+    answer: ref('Task'),
+    refuses: ['TASK_NOT_FOUND', 'TASK_ENDED', 'TASK_MOVED', 'TOO_MANY_SIGNALS', 'STORE_CONFLICT'],
+    run: async ({ client, params, body, redaction }) => {
+      const { name, value, encoding: how, ...options } = body as unknown as SignalBody
+      return redaction.task(await client.signal(params['id']!, name, payloadOf(value, how, 'value'), options))
+    },
+  },
   moving('archive', 'Hides an ended task from default lists', ['TASK_NOT_TERMINAL'], ({ client }, id) =>
     client.archive(id),
   ),

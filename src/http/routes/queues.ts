@@ -1,12 +1,51 @@
 /** Queues: their counts, pause and resume, limits. */
-import type { LimitOptions, PauseOptions, ResumeOptions } from '../../index.ts'
+import { HoldfastError, type LimitOptions, type PauseOptions, type ResumeOptions, type Task } from '../../index.ts'
 import { STATS_CAP } from '../live/feed.ts'
+import { waitingSince } from '../live/waiting-since.ts'
 import type { Route } from '../route.ts'
-import { anything, flag, LIMITS, listOf, maybeLimits, ref, shape, text } from '../wire/schemas.ts'
+import { HttpError } from '../wire/errors.ts'
+import { MAX_SCANNED } from '../wire/queries.ts'
+import { shownStats } from '../wire/queue-stats.ts'
+import { anything, flag, LIMITS, listOf, maybeLimits, ref, shape, text, whole } from '../wire/schemas.ts'
 
 /** `group` only if the pause is that of a group. */
 const paused = shape({ queue: text(), paused: flag() }, { group: text() })
+interface LimitBody extends LimitOptions {
+  readonly none?: boolean
+}
+
+/** An empty body is refused: a client that lost its fields must not lift the limits of a queue. */
+const limitsIn = ({ none, ...limits }: LimitBody): LimitOptions | null => {
+  const isGiven = Object.keys(limits).length > 0
+  if (none === true && isGiven)
+    throw new HoldfastError('INVALID_OPTION', 'none removes all limits: give no others with it', { field: 'none' })
+  if (none !== true && !isGiven)
+    throw new HoldfastError(
+      'INVALID_OPTION',
+      'the body names no limit: give at least one, or "none": true to remove all',
+      {
+        field: 'limit',
+      },
+    )
+  return none === true ? null : limits
+}
+
 const groupIn = ({ group }: PauseOptions): object => (group === undefined ? {} : { group })
+
+const MOST_HOLDERS = 200
+
+const holdersOf = (running: readonly Task[]): readonly object[] => {
+  const groups = new Map<string | null, { running: number; readonly workers: Set<string> }>()
+  for (const { group, lease } of running) {
+    const held = groups.get(group) ?? { running: 0, workers: new Set() }
+    groups.set(group, held)
+    held.running++
+    if (lease !== null) held.workers.add(lease.workerId)
+  }
+  return [...groups]
+    .map(([group, held]) => ({ group, running: held.running, workers: [...held.workers].sort() }))
+    .sort((a, b) => b.running - a.running)
+}
 
 export const QUEUES: readonly Route[] = [
   {
@@ -17,13 +56,49 @@ export const QUEUES: readonly Route[] = [
     right: 'read',
     answer: shape({ queues: listOf(ref('QueueStats')) }),
     run: async ({ client }) => ({
-      queues: [...(await client.stats({ cap: STATS_CAP }))]
-        .sort((a, b) => (a.queue < b.queue ? -1 : 1))
-        .map(({ pausedUntil, ...stats }) => ({
-          ...stats,
-          pausedUntil: pausedUntil === null ? null : new Date(pausedUntil).toISOString(),
-        })),
+      queues: shownStats([...(await client.stats({ cap: STATS_CAP }))].sort((a, b) => (a.queue < b.queue ? -1 : 1))),
     }),
+  },
+  {
+    method: 'get',
+    path: '/queues/{queue}',
+    name: 'getQueue',
+    summary:
+      'One queue: its counts, pauses and limits, who holds its running tasks, and since when the first ready task waits',
+    right: 'read',
+    answer: shape({
+      queue: ref('QueueStats'),
+      oldestReady: {
+        type: ['string', 'null'],
+        format: 'date-time',
+        description: 'since when the first ready task waits',
+      },
+      holders: listOf(
+        shape({
+          group: { type: ['string', 'null'], description: 'null: tasks without a group' },
+          running: whole(),
+          workers: listOf(text()),
+        }),
+      ),
+      isMore: flag('more tasks run than were read'),
+    }),
+    refuses: ['QUEUE_NOT_FOUND'],
+    run: async ({ client, params }) => {
+      const name = params['queue']!
+      const [stats, since, running] = await Promise.all([
+        client.stats({ cap: STATS_CAP }),
+        waitingSince(client, { queue: name }),
+        client.list({ queue: name, status: 'running', order: 'oldest', limit: MOST_HOLDERS, maxScanned: MAX_SCANNED }),
+      ])
+      const queue = stats.find((one) => one.queue === name)
+      if (queue === undefined) throw new HttpError('QUEUE_NOT_FOUND', `no queue '${name}' was ever used`)
+      return {
+        queue: shownStats([queue])[0],
+        oldestReady: since === null ? null : new Date(since).toISOString(),
+        holders: holdersOf(running.tasks),
+        isMore: running.cursor !== null,
+      }
+    },
   },
   {
     method: 'post',
@@ -69,15 +144,14 @@ export const QUEUES: readonly Route[] = [
     method: 'post',
     path: '/queues/{queue}/limit',
     name: 'limitQueue',
-    summary:
-      'Limits the queue over all workers, in place of its limits before; an empty body removes them. Seen within 5 s',
+    summary: 'Limits the queue over all workers, replacing its earlier limits. Seen within 5 s',
     right: 'operate',
-    body: shape({}, LIMITS),
+    body: shape({}, { ...LIMITS, none: flag('removes all limits; alone') }),
     answer: shape({ queue: text(), limits: maybeLimits }),
     refuses: ['INVALID_DURATION'],
     run: async ({ client, params, body }) => {
       const queue = client.queue(params['queue']!)
-      await queue.limit(Object.keys(body).length === 0 ? null : (body as LimitOptions))
+      await queue.limit(limitsIn(body as LimitBody))
       return { queue: params['queue'], limits: await queue.limits() }
     },
   },

@@ -1,5 +1,6 @@
 /** Submits tasks. */
 import type { SubmitManyItem, SubmitOptions } from '../../index.ts'
+import { mustServe } from '../auth/callers.ts'
 import type { Route } from '../route.ts'
 import { errorOf } from '../wire/errors.ts'
 import { encoding, payloadOf } from '../wire/payloads.ts'
@@ -39,10 +40,12 @@ export const SUBMITTING: readonly Route[] = [
     right: 'submit',
     body: submission,
     status: 201,
+    isNotNew: ({ deduplicated, coalesced }) => deduplicated === true || coalesced === true,
     answer: ref('Task'),
     refuses: ['INVALID_TASK', 'INVALID_DURATION', 'ALREADY_EXISTS', 'IDEMPOTENCY_CONFLICT'],
-    run: async ({ client, body, redaction }) => {
+    run: async ({ client, body, redaction, access }) => {
       const { type, input, ...options } = itemOf(body as unknown as Given)
+      mustServe(access, options.queue)
       return redaction.task(await client.submit(type, input, options))
     },
   },
@@ -55,8 +58,9 @@ export const SUBMITTING: readonly Route[] = [
     body: shape({ tasks: listOf(submission, MOST) }),
     answer: shape({ results: listOf(shape({}, { task: ref('Task'), error: { type: 'object' } })) }),
     refuses: ['INVALID_TASK'],
-    run: async ({ client, body, redaction }) => {
+    run: async ({ client, body, redaction, access }) => {
       const items = (body['tasks'] as readonly Given[]).map(itemOf)
+      for (const { queue } of items) mustServe(access, queue)
       const results = await client.submitMany(items)
       return {
         results: await Promise.all(

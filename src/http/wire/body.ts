@@ -2,12 +2,14 @@
 import { HoldfastError } from '../../index.ts'
 import { HttpError } from './errors.ts'
 
-/** An object, empty when there is no body. */
+/** An object, empty when there is no body: then it needs no content type. */
 export const readBody = async (request: Request, limit: number): Promise<Readonly<Record<string, unknown>>> => {
-  const type = request.headers.get('content-type') ?? ''
-  if (!/^application\/json\s*(;|$)/i.test(type)) throw new HttpError('NOT_JSON')
+  const type = request.headers.get('content-type')
+  const isJson = type !== null && /^application\/json\s*(;|$)/i.test(type)
+  if (type !== null && !isJson) throw new HttpError('NOT_JSON')
   const text = await readText(request, limit)
   if (text === '') return {}
+  if (!isJson) throw new HttpError('NOT_JSON')
   const body = parsed(text)
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Record<string, unknown>
   throw refused('must be an object')

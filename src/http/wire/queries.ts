@@ -4,13 +4,17 @@ import { type Schema, text } from './schemas.ts'
 
 export const TASK_QUERY: Readonly<Record<string, Schema>> = {
   status: text(
-    'a status or view, or several with commas: pending, ready, scheduled, retrying, running, completed, failed, dead, cancelled, expired, archived',
+    'a status or view, or several with commas: pending, ready, scheduled, retrying, parked, running, completed, failed, dead, cancelled, expired, archived',
   ),
   queue: text(),
   type: text(),
   group: text('the group of the task'),
   tag: text('name=value'),
   workerId: text('running tasks of this worker'),
+  text: text(
+    'a part of the id, the type, the key or the error: searches the newest tasks for a short while, then gives a cursor',
+  ),
+  error: text('only this error: a fingerprint from the groups of dead letters'),
   createdAfter: text('an instant'),
   createdBefore: text('an instant'),
   completedBefore: text('an instant'),
@@ -20,6 +24,13 @@ export const PAGE_QUERY: Readonly<Record<string, Schema>> = {
   order: { type: 'string', enum: ['newest', 'oldest'] },
   limit: { type: 'integer', description: 'at most 200; higher values are reduced to 200', default: 50 },
   cursor: text('from the previous page'),
+}
+
+export const FIELDS: Schema = {
+  type: 'string',
+  enum: ['summary', 'all'],
+  description: 'summary: without inputs, outputs and stacks; all: with them, up to 1 MiB each',
+  default: 'summary',
 }
 
 /** Maximum number of tasks that one request scans, to bound its time. */
@@ -37,7 +48,7 @@ export const taskQuery = ({ status, tag, order: _, limit: __, cursor: ___, ...re
   ...(tag === undefined ? null : { tag: tagOf(tag) }),
 })
 
-export const listOptions = (given: Given): ListOptions => {
+export const listOptions = (given: Given): ListOptions & { readonly limit: number } => {
   const { order, limit, cursor } = given
   return {
     ...taskQuery(given),
@@ -52,6 +63,9 @@ export const wholeNumber = (given: string, field: string): number => {
   if (/^\d{1,15}$/.test(given)) return Number(given)
   throw new HoldfastError('INVALID_OPTION', `${field} must be a whole number`, { field })
 }
+
+/** The name of the tag in `name=value`. */
+export const tagNameOf = (given: string): string => tagOf(given).name
 
 const tagOf = (given: string): { name: string; value: string } => {
   const at = given.indexOf('=')

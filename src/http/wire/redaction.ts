@@ -1,5 +1,15 @@
 /** Removes what a caller may not see: lease tokens, payloads without the right, and redacted keys. */
-import type { DeadGroup, Instant, Schedule, Task, TaskChange } from '../../index.ts'
+import { createHmac, randomBytes } from 'node:crypto'
+import {
+  type DeadGroup,
+  type HistoryEntry,
+  HoldfastError,
+  type Instant,
+  isMove,
+  type Schedule,
+  type Task,
+  type TaskChange,
+} from '../../index.ts'
 
 const REDACTED = '[redacted]'
 
@@ -32,7 +42,14 @@ const fits = (name: string, pieces: readonly string[]): boolean => {
   return true
 }
 
+/** The most fingerprints that are remembered for callers without the right to payloads. */
+const MOST_SHOWN = 10_000
+const NO_FINGERPRINT = 'none'
+
 export class Redaction {
+  readonly #key = randomBytes(32)
+  /** By the form in which it was shown. */
+  readonly #fingerprints = new Map<string, string>()
   readonly #payloads: boolean
   readonly #isSecret: ((key: string) => boolean) | null
   readonly #now: () => Promise<Instant>
@@ -61,6 +78,42 @@ export class Redaction {
     return tasks.map((task) => this.#task(task, now))
   }
 
+  /** For lists: without payloads, and with no more of an error than a row shows. */
+  async summaries(tasks: readonly Task[]): Promise<Json[]> {
+    const now = await this.#now()
+    return tasks.map((task) => {
+      const { lastError, ...summary } = this.#task(task, now, task.summary())
+      return { ...summary, lastError: shortError(lastError as Json | null), payloads: 'omitted' }
+    })
+  }
+
+  /** Throws if the value of this tag is hidden: a filter would reveal it by guesses. */
+  checkFilter(tag: string): void {
+    if (this.#isSecret?.(tag))
+      throw new HoldfastError('INVALID_OPTION', `the tag '${tag}' is redacted here, so it cannot be a filter`, {
+        field: 'tag',
+      })
+  }
+
+  /**
+   * Anybody can compute the fingerprint of an error that they guess. Where messages are withheld, fingerprints are therefore shown under names
+   * that only this server knows.
+   */
+  #fingerprint(fingerprint: string): string {
+    if (this.#payloads) return fingerprint
+    const shown = createHmac('sha256', this.#key).update(fingerprint).digest('hex').slice(0, 16)
+    this.#fingerprints.delete(shown)
+    this.#fingerprints.set(shown, fingerprint)
+    const [oldest] = this.#fingerprints.keys()
+    if (this.#fingerprints.size > MOST_SHOWN) this.#fingerprints.delete(oldest!)
+    return shown
+  }
+
+  /** The fingerprint behind the one that was shown to the caller. One that was not matches nothing. */
+  fingerprintOf(shown: string): string {
+    return this.#payloads ? shown : (this.#fingerprints.get(shown) ?? NO_FINGERPRINT)
+  }
+
   /** For the worker that claimed it: everything, unredacted. */
   async claimed(task: Task): Promise<Json> {
     return { ...withoutTokens(task.toJSON()), view: task.viewAt(await this.#now()), payloads: 'shown' }
@@ -69,24 +122,38 @@ export class Redaction {
   async group({ sample, ...group }: DeadGroup): Promise<Json> {
     return {
       ...group,
+      fingerprint: this.#fingerprint(group.fingerprint),
       pattern: this.#payloads ? group.pattern : '',
       firstSeenAt: new Date(group.firstSeenAt).toISOString(),
       lastSeenAt: new Date(group.lastSeenAt).toISOString(),
-      sample: await this.task(sample),
+      sample: (await this.summaries([sample]))[0],
     }
+  }
+
+  timeline(task: Task): Json[] {
+    return task.timeline().map((one) => {
+      if (isMove(one)) return this.#entry(one)
+      const { at, until, error, ...facts } = one
+      return {
+        ...facts,
+        at: new Date(at).toISOString(),
+        ...(until === undefined ? null : { until: until === null ? null : new Date(until).toISOString() }),
+        ...(this.#payloads && error !== undefined ? { error } : null),
+      }
+    })
   }
 
   schedule(schedule: Schedule): Json {
     const { input, options, ...rest } = schedule.toJSON()
-    return { ...rest, options, input: this.#payload(input), payloads: this.#how }
+    return { ...rest, options: this.#hidden(options), input: this.#payload(input), payloads: this.#how }
   }
 
   change({ entry, task }: TaskChange): Json {
-    const { op: _, at, availableAt, expiresAt, expiredAt, error, reason, ...facts } = entry
+    return { id: task.id, type: task.type, queue: task.queue, ...this.#entry(entry) }
+  }
+
+  #entry({ op: _, at, availableAt, expiresAt, expiredAt, error, reason, ...facts }: HistoryEntry): Json {
     return {
-      id: task.id,
-      type: task.type,
-      queue: task.queue,
       ...facts,
       ...instants({ at, availableAt, expiresAt, expiredAt }),
       ...(this.#payloads && error !== undefined ? { error } : null),
@@ -94,18 +161,22 @@ export class Redaction {
     }
   }
 
-  #task(task: Task, now: Instant): Json {
-    const { input, output, outputError, progress, lastError, tags, history, ...rest } = withoutTokens(task.toJSON())
+  #task(task: Task, now: Instant, json = task.toJSON()): Json {
+    const shown = withoutTokens(json)
+    const { input, output, outputError, progress, lastError, tags, history, steps, signals, ...rest } = shown
     return {
       ...rest,
-      view: task.viewAt(now),
+      // The estimate may be behind the move that was just written.
+      view: task.viewAt(Math.max(now, task.updatedAt)),
       input: this.#payload(input),
       output: this.#payload(output),
       outputError: outputError === null || this.#payloads ? outputError : '',
       progress: this.#payload(progress),
       payloads: this.#how,
-      tags: this.#isSecret === null ? tags : redacted(tags, this.#isSecret),
+      tags: this.#hidden(tags),
       lastError: this.#error(lastError as Json | null),
+      steps: (steps as readonly Json[]).map((step) => this.#step(step)),
+      signals: (signals as readonly Json[]).map((signal) => this.#step(signal)),
       history: this.#payloads
         ? history
         : (history as readonly Json[]).map(({ error: _, reason: __, ...entry }) => entry),
@@ -118,8 +189,20 @@ export class Redaction {
   }
 
   #payload(value: unknown): unknown {
-    if (!this.#payloads) return null
+    return this.#payloads ? this.#hidden(value) : null
+  }
+
+  #hidden(value: unknown): unknown {
     return this.#isSecret === null ? value : redacted(value, this.#isSecret)
+  }
+
+  /** A step or a signal. The refusal of a signal may quote its value. */
+  #step({ value, error, ...rest }: Json): Json {
+    return {
+      ...rest,
+      ...(value === undefined ? null : { value: this.#payload(value) }),
+      ...(error === undefined ? null : { error: this.#payloads ? error : '' }),
+    }
   }
 
   /** The message may quote the input. */
@@ -127,6 +210,21 @@ export class Redaction {
     if (error === null || this.#payloads) return error
     const { stack: _, detail: __, cause: ___, errors: ____, ...rest } = error
     return { ...rest, message: '' }
+  }
+}
+
+/** Characters of a message in a list. */
+const LONGEST_MESSAGE = 500
+
+const shortError = (error: Json | null): Json | null => {
+  if (error === null) return null
+  const { name, message, code, at, attempt } = error
+  return {
+    name,
+    message: String(message).slice(0, LONGEST_MESSAGE),
+    at,
+    attempt,
+    ...(code === undefined ? null : { code }),
   }
 }
 

@@ -45,7 +45,7 @@ export const shape = (
 })
 
 const STATUS = ['pending', 'running', 'completed', 'failed', 'cancelled', 'expired', 'archived'] as const
-const VIEW = [...STATUS, 'scheduled', 'ready', 'retrying', 'dead'] as const
+const VIEW = [...STATUS, 'scheduled', 'ready', 'retrying', 'parked', 'dead'] as const
 const status: Schema = { type: 'string', enum: STATUS }
 const withheld = 'null if the caller may not see payloads; then `payloads` is "withheld"'
 
@@ -60,7 +60,52 @@ const historyEntry = shape(
     error: text(),
     reason: text(),
     changed: listOf(text('a field that an amendment changed')),
+    step: text('the step that a parked task waits in'),
   },
+)
+
+const value = anything(
+  'any JSON value; base64 text if it was bytes; omitted if there is none; null without the right to see payloads',
+)
+const until: Schema = { ...instant, type: ['string', 'null'], description: 'null: it waits for ever' }
+
+const step = shape(
+  {
+    name: text(),
+    kind: { type: 'string', enum: ['step', 'sleep', 'signal'] },
+    status: { type: 'string', enum: ['done', 'sleeping', 'waiting', 'timed-out', 'refused'] },
+    at: { ...instant, description: 'when it was recorded; of a sleep or a wait that is not over, when it began' },
+  },
+  {
+    until,
+    signal: text('the name of the signal'),
+    value,
+    encoding: { type: 'string', enum: ['base64'], description: 'to a worker alone: the value was bytes' },
+    error: text('why the schema refused the signal'),
+  },
+)
+
+const signal = shape({ id: text(), name: text(), at: instant }, { by: text(), value })
+
+const moment = shape(
+  {
+    at: instant,
+    kind: { type: 'string', enum: ['step', 'sleep', 'wake', 'wait', 'take', 'timeout', 'signal'] },
+    name: text('of the step; of a signal that arrived, its own'),
+  },
+  {
+    by: text('who sent the signal, or ended the sleep'),
+    until,
+    signal: text('the signal that it waits for'),
+    signalId: text(),
+    size: whole('characters of the value'),
+    error: text('why the schema refused the signal'),
+  },
+)
+
+const parked = shape(
+  { step: text(), kind: { type: 'string', enum: ['sleep', 'signal'] }, until },
+  { signal: text('the name of the signal'), signals: listOf(text('all signals that wake it')) },
 )
 
 /** Fields of the error itself, its causes and its parts. */
@@ -86,7 +131,11 @@ const task = shape(
     output: anything(`any JSON value; ${withheld}`),
     outputError: maybe(text('why a completed task has no output, or why its schema rejects the output')),
     progress: anything('the last value that the handler reported'),
-    payloads: { type: 'string', enum: ['shown', 'redacted', 'withheld'] },
+    payloads: {
+      type: 'string',
+      enum: ['shown', 'redacted', 'withheld', 'omitted'],
+      description: 'omitted: a summary, with null for input and output; the task by its id has them',
+    },
     priority: whole(),
     group: maybe(text('whose work it is')),
     availableAt: instant,
@@ -125,6 +174,10 @@ const task = shape(
     archivedFrom: { type: ['string', 'null'], enum: [...STATUS, null] },
     scheduleId: maybe(text()),
     tags: { type: 'object', additionalProperties: text() },
+    parked: { anyOf: [parked, { type: 'null' }], description: 'what its handler waits for in the middle of its work' },
+    generation: whole('how often a replay has forgotten its steps'),
+    steps: { ...listOf({ $ref: '#/components/schemas/Step' }), description: 'empty in lists and claims' },
+    signals: { ...listOf(signal), description: 'those that no step has taken; empty in lists and claims' },
     revision: whole(),
     history: { ...listOf(historyEntry), description: 'empty in lists and claims' },
   },
@@ -160,6 +213,11 @@ const schedule = shape({
       { type: 'null' },
     ],
   },
+  past: {
+    ...listOf(shape({ slot: instant }, { taskId: text(), reason: { type: 'string', enum: ['overlap', 'missed'] } })),
+    description:
+      'the last 20 slots that have passed, the oldest first: each with its task, or with the reason for none',
+  },
   createdAt: instant,
   updatedAt: instant,
 })
@@ -180,6 +238,10 @@ const worker = shape(
       tasks: listOf(shape({ id: text(), type: text(), queue: text(), attempt: whole(), since: instant })),
     }),
     claiming: flag('false if as many handlers are stuck as it has slots: it claims nothing'),
+    recent: {
+      ...shape({ seconds: whole('the time over which they are counted'), completed: whole(), failed: whole() }),
+      description: 'runs that ended',
+    },
   },
   { via: text('http if it claims through a server') },
 )
@@ -209,6 +271,8 @@ const change = shape(
     count: whole(),
     error: text('requires the right to see payloads'),
     reason: text('requires the right to see payloads'),
+    changed: listOf(text()),
+    step: text(),
   },
 )
 
@@ -244,16 +308,22 @@ export const LIMITS: Readonly<Record<string, Schema>> = {
 /** With who set them, and when. */
 export const maybeLimits: Schema = { anyOf: [shape({}, { ...LIMITS, at: text(), by: text() }), { type: 'null' }] }
 
+const pause = shape({ at: text(), by: text() }, { reason: text(), until: instant })
+
 export const SCHEMAS = {
   ErrorCause: errorCause,
   Task: task,
   HistoryEntry: historyEntry,
+  Step: step,
+  StepMoment: moment,
   QueueStats: shape({
     queue: text(),
     paused: flag(),
     pausedUntil: { type: ['string', 'null'], format: 'date-time' },
     limits: maybeLimits,
     pausedGroups: listOf(text()),
+    pause: { anyOf: [pause, { type: 'null' }], description: 'who paused it, when and why' },
+    groupPauses: { type: 'object', additionalProperties: pause, description: 'by group' },
     ...counts,
     capped,
   }),

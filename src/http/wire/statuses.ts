@@ -48,10 +48,20 @@ export const HTTP_CODES = {
     text: 'A bulk action requires the confirmation of a preview.',
     fix: 'Call the preview route first, and send the `confirm` that it returns.',
   },
+  QUEUE_NOT_FOUND: {
+    status: 404,
+    text: 'No queue has this name.',
+    fix: 'See `GET /queues` for all queues: one exists from its first task, limit or pause on.',
+  },
+  SESSION_NOT_FOUND: {
+    status: 404,
+    text: 'No session has this id: it has ended, or the server has restarted.',
+    fix: 'See `GET /sessions` for all sessions.',
+  },
   TOO_MANY_VIEWERS: {
     status: 503,
     text: 'Too many streams are open.',
-    fix: 'Close some: a server allows 100.',
+    fix: 'Close some: a server allows 100, and 20 of one caller.',
   },
 } as const satisfies Record<string, { status: number; text: string; fix: string }>
 
@@ -88,6 +98,13 @@ export const STATUSES = {
   STALE_LEASE: 409,
   CANNOT_AMEND: 409,
   TASK_MOVED: 409,
+  TASK_ENDED: 409,
+  TOO_MANY_SIGNALS: 409,
+  STEP_REPEATED: 400,
+  STEP_INVALID: 400,
+  STEPS_TOO_LARGE: 413,
+  SIGNAL_INVALID: 400,
+  TX_NOT_COMMITTED: 500,
   CANNOT_CANCEL: 409,
   CANNOT_EXPIRE: 409,
   CANNOT_RETRY: 409,

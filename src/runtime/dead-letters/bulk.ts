@@ -1,12 +1,13 @@
 /** Bulk operations on dead letters, carried out batch by batch. */
 import { type HoldfastError, isContactLost } from '../../core/errors.ts'
+import { Task } from '../../core/observe/task-view.ts'
 import type { TaskRecord } from '../../core/task.ts'
-import { Task } from '../../core/task-view.ts'
 import type { Session } from '../session.ts'
 import type { EachResult } from '../tasks/move-each.ts'
 import { Pace } from './pace.ts'
 import type { Letter, Selection } from './selection.ts'
 
+/** How many dead letters a call may change, and how it is watched and stopped. */
 export interface BulkOptions {
   /** Only report what would be affected. */
   readonly dryRun?: boolean
@@ -18,6 +19,7 @@ export interface BulkOptions {
   readonly onProgress?: (done: number) => void
 }
 
+/** The result of a change of many dead letters. */
 export interface BulkReport {
   /** How many dead letters matched. */
   readonly matched: number

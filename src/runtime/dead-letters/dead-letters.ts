@@ -1,11 +1,12 @@
 /** The dead letters: tasks that failed permanently. They are not stored separately; they are the tasks with status failed. */
-import { type Duration, parseDuration } from '../../core/durations.ts'
+
 import { HoldfastError } from '../../core/errors.ts'
-import { type Fingerprint, fingerprintOf } from '../../core/fingerprint.ts'
-import { checkOptionNames } from '../../core/option-names.ts'
+import { type Fingerprint, fingerprintOf } from '../../core/observe/fingerprint.ts'
+import { Task } from '../../core/observe/task-view.ts'
 import { checkInteger, type InstantInput, parseInstant } from '../../core/submission.ts'
 import type { Instant, TaskRecord } from '../../core/task.ts'
-import { Task } from '../../core/task-view.ts'
+import { type Duration, parseDuration } from '../../core/values/durations.ts'
+import { checkOptionNames } from '../../core/values/option-names.ts'
 import { newOp, type Session } from '../session.ts'
 import { type ListOptions, listTasks, mustSayWhich, type TaskPage } from '../tasks/inspect.ts'
 import type { EachResult } from '../tasks/move-each.ts'
@@ -25,6 +26,7 @@ export interface DeadGroup extends Fingerprint {
   readonly sample: Task
 }
 
+/** Dead letters grouped by error, and how many were read for it. */
 export interface DeadGroups {
   /** Largest first. */
   readonly groups: readonly DeadGroup[]
@@ -33,6 +35,7 @@ export interface DeadGroups {
   readonly capped: boolean
 }
 
+/** How dead letters are replayed: at which rate, with which canaries, as themselves or as new tasks. */
 export interface ReplayOptions extends BulkOptions {
   /** Maximum rate, in tasks per second. */
   readonly rate?: number
@@ -42,21 +45,26 @@ export interface ReplayOptions extends BulkOptions {
   readonly canaryTimeout?: Duration
   /** Replay each as a new task with a new id and key. The old task is archived, and the two are linked. */
   readonly asNew?: boolean
+  /** Forget the recorded steps and signals, so that every step runs again. Default false: recorded steps do not run again. */
+  readonly fresh?: boolean
   /** The expiry of the replayed tasks. Default: they do not expire. */
   readonly ttl?: Duration
   readonly expiresAt?: InstantInput
 }
 
+/** What a replay did. */
 export interface ReplayReport extends BulkReport {
   /** One result per task that was tried: the task that will run, or the error. */
   readonly results: readonly EachResult[]
   readonly canary: { readonly replayed: number; readonly failed: readonly string[] } | null
 }
 
+/** How many dead letters were removed. */
 export interface PurgeReport extends BulkReport {
   readonly results: readonly Purged[]
 }
 
+/** Reads, replays and removes dead letters. */
 export class DeadLetters {
   readonly #session: Session
   readonly #waiting: Waiting
@@ -111,8 +119,8 @@ export class DeadLetters {
   /** Replays one task, several, a group (`{ group: fingerprint }`) or all that match. Each has its own result. */
   async replay(which: Which, options: ReplayOptions = {}): Promise<ReplayReport> {
     checkOptionNames(options, REPLAY_OPTIONS, 'replay')
-    const { asNew = false, dryRun = false, canary } = options
-    const replay: Replay = { op: newOp(), asNew, expiresAt: expiryOf(options) }
+    const { asNew = false, fresh = false, dryRun = false, canary } = options
+    const replay: Replay = { op: newOp(), asNew, fresh, expiresAt: expiryOf(options) }
     const canaryTimeout = parseDuration(options.canaryTimeout ?? '10m', 'canaryTimeout')
     const trial = canary === undefined ? 0 : checkInteger(canary, 'canary', 1, 1_000)
     const bulk = new Bulk(this.#session, this.#select(which, options.cap), options, options.rate)
@@ -167,6 +175,7 @@ const REPLAY_OPTIONS: ReadonlySet<string> = new Set<string & keyof ReplayOptions
   'canary',
   'canaryTimeout',
   'asNew',
+  'fresh',
   'ttl',
   'expiresAt',
 ])
@@ -177,7 +186,7 @@ const PAGE = 1_000
 const mustHaveGroup = <R extends BulkReport>(which: Which, report: R): R => {
   if (typeof which === 'string' || !('group' in which) || which.group === undefined) return report
   if (report.matched > 0 || report.stopped !== null) return report
-  throw new HoldfastError('GROUP_NOT_FOUND', `no dead letter is of group ${which.group}`, { group: which.group })
+  throw new HoldfastError('GROUP_NOT_FOUND', `no dead letter belongs to group ${which.group}`, { group: which.group })
 }
 
 /** A group while it is being counted. */
@@ -215,7 +224,7 @@ const told = ({ print, types, last, ...seen }: Tally): DeadGroup => ({
 
 const expiryOf = ({ ttl, expiresAt }: ReplayOptions): Replay['expiresAt'] => {
   if (ttl !== undefined && expiresAt !== undefined) {
-    throw new HoldfastError('INVALID_OPTION', 'ttl and expiresAt say the same thing twice: give one of them', {
+    throw new HoldfastError('INVALID_OPTION', 'ttl and expiresAt cannot be combined: give one of them', {
       field: 'ttl',
     })
   }

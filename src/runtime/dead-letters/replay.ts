@@ -1,9 +1,9 @@
 /** Replays dead letters a batch at a time, in place or as new tasks. Every step is idempotent. */
 import { HoldfastError, isContactLost } from '../../core/errors.ts'
 import * as machine from '../../core/machine.ts'
-import { replacementOf } from '../../core/replacement.ts'
+import { Task } from '../../core/observe/task-view.ts'
 import type { Change, Instant, TaskRecord } from '../../core/task.ts'
-import { Task } from '../../core/task-view.ts'
+import { replacementOf } from '../../core/transfer/replacement.ts'
 import type { Inserted, Insertion } from '../../store/store.ts'
 import { newId } from '../ids.ts'
 import { withPatience } from '../patience.ts'
@@ -16,6 +16,8 @@ export interface Replay {
   /** One id for the whole call. In the history it distinguishes a retry from a second replay. */
   readonly op: string
   readonly asNew: boolean
+  /** Forgets the recorded steps and signals. */
+  readonly fresh: boolean
   /** The expiry of the replayed task. */
   expiresAt(now: Instant): Instant | null
 }
@@ -32,7 +34,10 @@ const replayInPlace = (session: Session, dead: readonly TaskRecord[], replay: Re
     moves: ['replay'],
     decide: (task, seen) => {
       const actor = actorOf(session, replay.op)
-      return machine.replay(sameDeath(seen, task), actor, replay.expiresAt(actor.now))
+      return machine.replay(sameDeath(seen, task), actor, {
+        expiresAt: replay.expiresAt(actor.now),
+        fresh: replay.fresh,
+      })
     },
   })
 

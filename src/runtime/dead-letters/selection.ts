@@ -1,9 +1,9 @@
 /** Selects dead letters by ids, query or group, and returns them a few at a time. */
 
-import { HoldfastError } from '../../core/errors.ts'
-import { fingerprintOf } from '../../core/fingerprint.ts'
-import { isLastPage } from '../../core/page-weight.ts'
-import { checkId, checkInteger } from '../../core/submission.ts'
+import type { HoldfastError } from '../../core/errors.ts'
+import { fingerprintOf } from '../../core/observe/fingerprint.ts'
+import { isLastPage } from '../../core/storage/page-weight.ts'
+import { checkedId, checkInteger } from '../../core/submission.ts'
 import type { Instant, TaskRecord } from '../../core/task.ts'
 import type { Page, TaskList } from '../../store/store.ts'
 import { withPatience } from '../patience.ts'
@@ -120,12 +120,3 @@ export class Selection {
 }
 
 const isQuery = (which: Which): which is DeadQuery => typeof which === 'object' && !Array.isArray(which)
-
-const checkedId = (id: string): string | { readonly id: string; readonly error: HoldfastError } => {
-  try {
-    return checkId(id)
-  } catch (error) {
-    if (error instanceof HoldfastError) return { id: String(id), error }
-    throw error
-  }
-}

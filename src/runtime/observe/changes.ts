@@ -8,6 +8,7 @@ import { Sampler } from './sampler.ts'
 
 export type { TaskChange }
 
+/** Which changes are followed, from when, and until when. */
 export interface FollowOptions {
   readonly queue?: string
   readonly type?: string
@@ -75,7 +76,7 @@ async function* tell(
       rest = poller.rest
     } catch (error) {
       if (signal.aborted) return
-      // Missing permissions do not go away by waiting.
+      // Waiting does not help against missing permissions.
       if (!mayPass(error) || isHoldfastError(error, 'STORE_READ_ONLY')) throw error
       if (failures++ === 0) session.logger.warn(`the store does not answer; looking again: ${(error as Error).message}`)
     }

@@ -1,16 +1,17 @@
-/** Collects facts about a store and its users without changing anything. core/diagnosis.ts judges them. */
-import { type Fact, type Finding, findingOf } from '../../core/diagnosis.ts'
-import { SCHEDULE } from '../../core/document-names.ts'
+/** Collects facts about a store and its users without changing anything. core/observe/diagnosis.ts judges them. */
+
 import { HoldfastError } from '../../core/errors.ts'
-import { slotAfter } from '../../core/recurrence.ts'
-import { isDeleted, recurrenceOf } from '../../core/schedule.ts'
+import { type Fact, type Finding, findingOf } from '../../core/observe/diagnosis.ts'
+import { handles } from '../../core/observe/why.ts'
+import { slotAfter } from '../../core/schedules/recurrence.ts'
+import { isDeleted, recurrenceOf } from '../../core/schedules/schedule.ts'
+import { SCHEDULE } from '../../core/storage/document-names.ts'
 import type { Instant, TaskRecord } from '../../core/task.ts'
-import { handles } from '../../core/why.ts'
 import type { Document } from '../../store/store.ts'
+import type { Queues } from '../queues/queues.ts'
 import { readSchedule, type SlotRunner } from '../schedules/slot-runner.ts'
 import type { Session } from '../session.ts'
 import { countTasks } from '../tasks/inspect.ts'
-import type { Queues } from '../tasks/queues.ts'
 import { liveWorkers, type WorkerInfo } from '../worker/registration.ts'
 
 /** Any live worker would have taken back a lease that lapsed this long ago. */
@@ -19,14 +20,21 @@ const MOST_RUNNING = 10_000
 const MOST_READY = 10_000
 /** How many waiting tasks of a queue are read to find types without a handler. */
 const SAMPLE = 200
+/** The most tasks that one of these reads may scan: the dashboard asks every few seconds. */
+const MAX_SCANNED = 50_000
 
 /** A check that fails is reported as such and does not hide the others. */
-export const examine = async (session: Session, queues: Queues, runner: SlotRunner): Promise<Finding[]> => {
+export const examine = async (
+  session: Session,
+  queues: Queues,
+  runner: SlotRunner,
+  isQuick = false,
+): Promise<Finding[]> => {
   const workers = liveWorkers(session)
   // The check that needs them reports the error.
   workers.catch(() => {})
   const questions: readonly (readonly [what: string, ask: () => Promise<readonly Fact[]>])[] = [
-    ['the store itself', async () => (await session.store.examine?.()) ?? []],
+    ['the store itself', async () => (isQuick ? [] : ((await session.store.examine?.()) ?? []))],
     ['its clock', () => clockFacts(session)],
     ['workers', async () => [workersFact(await workers), ...stuckFacts(await workers)]],
     ['queues', async () => queueFacts(session, queues, await workers)],
@@ -78,14 +86,22 @@ const queueFacts = async (session: Session, queues: Queues, workers: readonly Wo
   const [names, paused] = [await queues.names(), await queues.refresh()]
   const facts: Fact[] = []
   for (const queue of [...new Set([...names, ...paused, ...queues.limits.queues])].sort()) {
-    const { count: ready } = await countTasks(session, { queue, status: 'ready' }, { cap: MOST_READY })
+    const { count: ready } = await countTasks(
+      session,
+      { queue, status: 'ready' },
+      { cap: MOST_READY, maxScanned: MAX_SCANNED },
+    )
     const isPaused = paused.has(queue)
     const sample = ready === 0 || isPaused ? [] : await oldestReady(session, queue)
     const limit = await limitFact(session, queue, queues.limits.of(queue)?.concurrency, sample)
     const unserved = unservedTypes(queue, sample, workers)
     facts.push({ check: 'queue', queue, ready, isPaused, unserved, ...(limit === null ? null : { limit }) })
     for (const group of queues.limits.pausedGroups(queue).keys()) {
-      const { count } = await countTasks(session, { queue, group, status: 'ready' }, { cap: MOST_READY })
+      const { count } = await countTasks(
+        session,
+        { queue, group, status: 'ready' },
+        { cap: MOST_READY, maxScanned: MAX_SCANNED },
+      )
       facts.push({ check: 'paused-group', queue, group, ready: count })
     }
   }
@@ -94,7 +110,7 @@ const queueFacts = async (session: Session, queues: Queues, workers: readonly Wo
 
 const oldestReady = async ({ store }: Session, queue: string): Promise<readonly TaskRecord[]> => {
   const query = { queue, views: [{ status: 'pending', available: 'now' }] } as const
-  return (await store.list(query, { order: 'oldest', limit: SAMPLE, now: null })).tasks
+  return (await store.list(query, { order: 'oldest', limit: SAMPLE, maxScanned: MAX_SCANNED, now: null })).tasks
 }
 
 /** null: nothing waits behind such a limit. */

@@ -2,9 +2,10 @@
  * Follows every change of the store, each reported once. A poll asks for tasks stamped since a little before the last poll, because
  * a change becomes visible some time after its stamp. Histories and revisions tell which entries are new.
  */
-import { isLastPage } from '../../core/page-weight.ts'
+
+import { Task } from '../../core/observe/task-view.ts'
+import { isLastPage } from '../../core/storage/page-weight.ts'
 import type { HistoryEntry, Instant, TaskRecord } from '../../core/task.ts'
-import { Task } from '../../core/task-view.ts'
 import type { Query } from '../../store/store.ts'
 import type { Session } from '../session.ts'
 
@@ -34,7 +35,7 @@ const LONG_EVERY = 5_000
 /** Long polls pause for this many times as long as they took, to limit the load on the store. */
 const REST = 10
 const PAGE = 500
-/** How many tasks are remembered after a poll. Of the forgotten ones, everything older counts as reported. */
+/** How many tasks are remembered after a poll, where transactions stay open. Of the forgotten ones, everything older counts as reported. */
 const MOST_TOLD = 100_000
 
 export class Follower {
@@ -53,6 +54,11 @@ export class Follower {
     this.#session = session
     this.#query = query
     this.#horizon = since
+  }
+
+  /** How many tasks it must know to report each change once. */
+  get remembered(): number {
+    return this.#told.size
   }
 
   /** Continues as if everything before `since` had been reported by a poll that began at `polledAt`. */
@@ -87,9 +93,10 @@ export class Follower {
       if (changes.length > 0) yield changes.sort(byTime)
     }
     if (isFirst) this.#horizon = now - back + 1
-    this.#forget()
     this.#polledAt = now
     this.#settled = settled
+    if (isLong) this.#forgetBefore(Math.min(now, settled) - LONG_OVERLAP)
+    this.#forgetMost()
     if (isLong || isFirst) this.#longDueAt = clock.mono() + Math.max(LONG_EVERY, REST * (clock.mono() - began))
     return null
   }
@@ -127,7 +134,13 @@ export class Follower {
       .map((entry) => ({ entry, task }))
   }
 
-  #forget(): void {
+  /** No poll asks for older changes again. */
+  #forgetBefore(instant: Instant): void {
+    for (const [id, { at }] of this.#told) if (at < instant) this.#told.delete(id)
+    this.#horizon = Math.max(this.#horizon, instant)
+  }
+
+  #forgetMost(): void {
     if (this.#told.size <= MOST_TOLD) return
     const oldest = [...this.#told].sort(([, a], [, b]) => a.at - b.at).slice(0, this.#told.size - MOST_TOLD / 2)
     for (const [id, { at }] of oldest) {

@@ -1,10 +1,11 @@
 /** Tracing with OpenTelemetry. Loaded only if an SDK has registered itself. */
 import type { Link, Span } from '@opentelemetry/api'
 import { isReschedule } from '../../core/failure.ts'
+import { Task } from '../../core/observe/task-view.ts'
+import { isParked } from '../../core/steps/step-errors.ts'
 import type { SubmitOptions } from '../../core/submission.ts'
-import { Task } from '../../core/task-view.ts'
 import type { Handler } from '../handler.ts'
-import type { Tagging, Traced, Tracing } from '../tracing.ts'
+import type { Tagging, Traced, Tracing } from '../telemetry/tracing.ts'
 import { TRACE_TAG } from './tracing.ts'
 
 /** The most tags that a task may have. A task with that many gets no link, rather than being refused. */
@@ -66,7 +67,8 @@ const recorded = async (span: Span, errorCode: number, run: () => unknown): Prom
     return returned
   } catch (error) {
     // A durable sleep is not a failure.
-    if (isReschedule(error)) span.addEvent('rescheduled')
+    if (isParked(error)) span.addEvent('parked')
+    else if (isReschedule(error)) span.addEvent('rescheduled')
     else failed(span, error, errorCode)
     throw error
   } finally {

@@ -1,8 +1,9 @@
 /** Repairs by an operator: dates written by a fast clock, and a store that was restored from a backup. */
-import { SCHEDULE } from '../../core/document-names.ts'
+
 import { HoldfastError } from '../../core/errors.ts'
-import { MOST_AHEAD } from '../../core/host-clock.ts'
-import { isDeleted, type ScheduleRecord } from '../../core/schedule.ts'
+import { MOST_AHEAD } from '../../core/host/host-clock.ts'
+import { isDeleted, type ScheduleRecord } from '../../core/schedules/schedule.ts'
+import { SCHEDULE } from '../../core/storage/document-names.ts'
 import type { Instant } from '../../core/task.ts'
 import type { ClockRepaired } from '../../store/store.ts'
 import { editDocument } from '../documents.ts'

@@ -2,8 +2,9 @@
  * Follows a store for viewers. While at most `most` tasks change between two polls, it reports every change, like the follower.
  * Above that it samples: a poll reads a slice of time, and each change of the slice represents several.
  */
+
+import { Task } from '../../core/observe/task-view.ts'
 import type { Instant, TaskRecord } from '../../core/task.ts'
-import { Task } from '../../core/task-view.ts'
 import type { Query } from '../../store/store.ts'
 import type { Session } from '../session.ts'
 import { byTime, type Follower, POLL_EVERY, type TaskChange } from './follower.ts'

@@ -1,5 +1,5 @@
 /** Spans for submit and run, if this process records spans. A tag of the task links the run's span to the submit's. */
-import type { Tracing } from '../tracing.ts'
+import type { Tracing } from '../telemetry/tracing.ts'
 
 /** The tag that carries the span of the submit to the process that runs the task, as W3C trace context. */
 export const TRACE_TAG = 'traceparent'

@@ -1,21 +1,22 @@
-/** Collects the facts about why a task is not running. core/why.ts draws the conclusion. */
+/** Collects the facts about why a task is not running. core/observe/why.ts draws the conclusion. */
 
-import { SCHEDULE } from '../../core/document-names.ts'
-import { formatInstant, formatRelative } from '../../core/instants.ts'
-import { endOf } from '../../core/pause.ts'
-import { isDeleted, type SkippedSlot } from '../../core/schedule.ts'
+import { endOf } from '../../core/flow/pause.ts'
+import { Task } from '../../core/observe/task-view.ts'
+import { handles, type Reason, reasonOf } from '../../core/observe/why.ts'
+import { isDeleted, type SkippedSlot } from '../../core/schedules/schedule.ts'
+import { SCHEDULE } from '../../core/storage/document-names.ts'
 import { checkId } from '../../core/submission.ts'
 import type { Instant } from '../../core/task.ts'
-import { Task } from '../../core/task-view.ts'
-import { handles, type Reason, reasonOf } from '../../core/why.ts'
+import { formatInstant, formatRelative } from '../../core/values/instants.ts'
+import { heldBack } from '../queues/held-back.ts'
+import type { Queues } from '../queues/queues.ts'
 import { readSchedule } from '../schedules/slot-runner.ts'
 import type { Session } from '../session.ts'
-import { heldBack } from '../tasks/held-back.ts'
 import { type Count, countTasks } from '../tasks/inspect.ts'
-import type { Queues } from '../tasks/queues.ts'
 import { read } from '../tasks/settle.ts'
 import { liveWorkers, type WorkerInfo } from '../worker/registration.ts'
 
+/** The answer of `why`: a sentence, and the facts behind it. */
 export interface Explanation extends Reason {
   readonly task: Task
   readonly now: Instant

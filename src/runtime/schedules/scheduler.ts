@@ -1,5 +1,5 @@
 /** Fires the schedules of a store while any worker of this client runs. Sleeps until the next slot or a change. */
-import { SCHEDULE } from '../../core/document-names.ts'
+import { SCHEDULE } from '../../core/storage/document-names.ts'
 import type { Instant } from '../../core/task.ts'
 import type { Document } from '../../store/store.ts'
 import { type Cancel, pause } from '../clock.ts'
@@ -45,6 +45,13 @@ export class Scheduler {
     if (this.#looking !== null) await Promise.race([this.#looking, pause(this.#session.clock, STOP_PATIENCE)])
   }
 
+  /** Resolves when a look that begins now has fired what is due. */
+  async fireDue(): Promise<void> {
+    await this.#looking
+    this.nudge()
+    await this.#looking
+  }
+
   /** Something changed: look at once. */
   nudge(): void {
     if (this.#users === 0) return
@@ -71,7 +78,7 @@ export class Scheduler {
       const documents = await store.documents.list(SCHEDULE)
       const each = await Promise.all(documents.map((document) => this.#run(document)))
       for (const instant of each) if (instant !== null) next = Math.min(next, instant)
-      this.#troubles.delete(SCHEDULE)
+      if (this.#troubles.delete(SCHEDULE)) this.#session.logger.info('schedules fire again')
     } catch (error) {
       this.#complain(SCHEDULE, `schedules do not fire until the store answers: ${messageOf(error)}`)
     }

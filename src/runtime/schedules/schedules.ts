@@ -1,9 +1,8 @@
 /** The public API of schedules. Each call reads the schedule's document, changes it, and writes it unless another process wrote first. */
-import { SCHEDULE } from '../../core/document-names.ts'
+
 import { HoldfastError, isHoldfastError } from '../../core/errors.ts'
-import { checkOptionNames } from '../../core/option-names.ts'
-import { canonicalJson, encodePayload } from '../../core/payload.ts'
-import { slotsAfter } from '../../core/recurrence.ts'
+import type { Task } from '../../core/observe/task-view.ts'
+import { slotsAfter } from '../../core/schedules/recurrence.ts'
 import {
   checkScheduleId,
   checkTaskOptions,
@@ -19,10 +18,12 @@ import {
   type SchedulePolicy,
   type ScheduleRecord,
   type ScheduleTiming,
-} from '../../core/schedule.ts'
+} from '../../core/schedules/schedule.ts'
+import { SCHEDULE } from '../../core/storage/document-names.ts'
 import { checkInteger } from '../../core/submission.ts'
 import type { Instant } from '../../core/task.ts'
-import type { Task } from '../../core/task-view.ts'
+import { checkOptionNames } from '../../core/values/option-names.ts'
+import { canonicalJson, encodePayload } from '../../core/values/payload.ts'
 import type { Document } from '../../store/store.ts'
 import { abortable, type CallOptions } from '../abortable.ts'
 import {
@@ -41,6 +42,7 @@ import type { Submitter } from '../submit/submitter.ts'
 import type { Scheduler } from './scheduler.ts'
 import { noSchedule, readSchedule, SlotRunner } from './slot-runner.ts'
 
+/** A schedule: what it submits, and when. */
 export type ScheduleOptions<T extends TypeOrDefinition = TypeOrDefinition> = ExactTiming & SchedulePlan<T>
 
 interface SchedulePlan<T extends TypeOrDefinition> extends SchedulePolicy {
@@ -74,6 +76,7 @@ const KNOWN: ReadonlySet<string> = new Set<keyof ScheduleOptions | keyof Schedul
 const FIXED: ReadonlySet<string> = new Set<keyof ScheduleOptions>(['id', 'paused'])
 const CHANGEABLE: ReadonlySet<string> = new Set([...KNOWN].filter((name) => !FIXED.has(name)))
 
+/** Creates, reads, changes and triggers schedules. */
 export class Schedules {
   readonly #session: Session
   readonly #submitter: Submitter
@@ -135,6 +138,7 @@ export class Schedules {
     { signal }: CallOptions = {},
   ): Promise<Schedule> {
     if (signal !== undefined) return this.#until(signal, (schedules) => schedules.ensure(options))
+    checkOptionNames(options, KNOWN, 'schedules.ensure')
     const { id, paused: _, ...changes } = options
     for (;;) {
       try {

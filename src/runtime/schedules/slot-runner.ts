@@ -2,13 +2,22 @@
  * Brings one schedule up to date. It first writes which slots are about to fire, then submits their tasks under keys that
  * name the slots, then advances the cursor. A process that finds a schedule half done repeats the same steps.
  */
-import { SCHEDULE } from '../../core/document-names.ts'
+
 import { HoldfastError } from '../../core/errors.ts'
-import { decodePayload } from '../../core/payload.ts'
-import { dueSlots, slotAfter } from '../../core/recurrence.ts'
-import { type DeletedSchedule, isDeleted, recurrenceOf, type ScheduleRecord, slotKey } from '../../core/schedule.ts'
+import type { Task } from '../../core/observe/task-view.ts'
+import { dueSlots, slotAfter } from '../../core/schedules/recurrence.ts'
+import {
+  type DeletedSchedule,
+  isDeleted,
+  recurrenceOf,
+  type ScheduleRecord,
+  type SkippedSlot,
+  slotKey,
+  withPast,
+} from '../../core/schedules/schedule.ts'
+import { SCHEDULE } from '../../core/storage/document-names.ts'
 import { type Instant, isTerminal, type TaskRecord } from '../../core/task.ts'
-import type { Task } from '../../core/task-view.ts'
+import { decodePayload } from '../../core/values/payload.ts'
 import type { Document } from '../../store/store.ts'
 import { asDefinition } from '../definition.ts'
 import { putDocument, untilWritten } from '../documents.ts'
@@ -141,7 +150,9 @@ export class SlotRunner {
       record,
       slots.map((slot) => slotKey(record, slot)),
     )
-    return { set: { firing: null, cursor: slots.at(-1)!, lastTaskId: tasks.at(-1)!.id } }
+    const fired = slots.map((slot, i) => ({ slot, taskId: tasks[i]!.id }))
+    const past = withPast(record.past, fired)
+    return { set: { firing: null, cursor: slots.at(-1)!, lastTaskId: tasks.at(-1)!.id, past } }
   }
 
   async #plan(record: ScheduleRecord, now: Instant): Promise<Step> {
@@ -157,13 +168,13 @@ export class SlotRunner {
     const catchUp = mode === 'fixed-delay' && record.catchUp === 'all' ? 'last' : record.catchUp
     const { fire, newest } = dueSlots(recurrence, catchUp, cursor, now)
     if (newest === null) return { wait: slotAfter(recurrence, cursor) }
-    if (fire.length === 0) return { set: { cursor: newest, lastSkipped: { slot: newest, reason: 'missed' } } }
+    if (fire.length === 0) return skipped(record, { slot: newest, reason: 'missed' })
     if (overlap === 'skip' && mode !== 'fixed-delay') {
       const last = await this.#lastTask(record)
       if (last !== null && !isTerminal(last.status)) {
         // With catchUp 'all' the slots run one after another, and none is dropped.
         if (catchUp === 'all') return { wait: now + MOST_WAIT }
-        return { set: { cursor: newest, lastSkipped: { slot: newest, reason: 'overlap', taskId: last.id } } }
+        return skipped(record, { slot: newest, reason: 'overlap', taskId: last.id })
       }
     }
     const slots = overlap === 'allow' && mode !== 'fixed-delay' ? fire : fire.slice(0, 1)
@@ -176,6 +187,14 @@ export class SlotRunner {
     return task ?? null
   }
 }
+
+const skipped = ({ past }: ScheduleRecord, slot: SkippedSlot): Step => ({
+  set: {
+    cursor: slot.slot,
+    lastSkipped: slot,
+    past: withPast(past, [{ slot: slot.slot, reason: slot.reason }]),
+  },
+})
 
 export const noSchedule = (id: string): HoldfastError =>
   new HoldfastError('SCHEDULE_NOT_FOUND', `there is no schedule '${id}'`, { id })

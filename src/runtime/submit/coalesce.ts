@@ -10,10 +10,11 @@ import {
 } from '../../core/coalesce.ts'
 import { HoldfastError, isContactLost } from '../../core/errors.ts'
 import { expire, hasOp } from '../../core/machine.ts'
-import { encodePayload, type Payload } from '../../core/payload.ts'
+import { Task } from '../../core/observe/task-view.ts'
 import type { SubmitOptions } from '../../core/submission.ts'
 import { applyChange, type Change, type Instant, type TaskRecord } from '../../core/task.ts'
-import { Task } from '../../core/task-view.ts'
+import { fullJitter } from '../../core/values/jitter.ts'
+import { encodePayload, type Payload } from '../../core/values/payload.ts'
 import type { Committed, Inserted, Insertion } from '../../store/store.ts'
 import { pause } from '../clock.ts'
 import { checkSchema, withDefaults } from '../definition.ts'
@@ -35,12 +36,11 @@ interface Trigger {
   made(now: Instant): Required<Pick<Insertion, 'task' | 'key'>>
 }
 
-/** Each conflict means that another trigger or a worker got on, so a busy key needs many. */
+/** Each conflict means that another trigger or a worker made progress, so a busy key needs many tries. */
 const TRIES = 100
 /** Writes whose reply was lost, one after the other. */
 const UNCLEAR_TRIES = 5
-const FIRST_WAIT = 5
-const LONGEST_WAIT = 250
+const WAITS = { first: 5, longest: 250 }
 
 export class Coalescer {
   readonly #session: Session
@@ -80,8 +80,8 @@ export class Coalescer {
     await time.freshen()
     let unclear: unknown[] = []
     for (let tries = 0; tries < TRIES; tries++) {
-      // The first conflict is mostly one with a claim, and not repeated.
-      if (tries > 1) await pause(clock, random() * Math.min(FIRST_WAIT * 2 ** tries, LONGEST_WAIT))
+      // The first conflict is usually with a claim, and does not repeat.
+      if (tries > 1) await pause(clock, fullJitter(WAITS, tries, random()))
       const found = await withPatience(this.#session, () => store.find(trigger.key))
       const task = found?.task ?? null
       const written = task === null ? null : this.#recognised(trigger, task)
@@ -94,13 +94,9 @@ export class Coalescer {
         if (!isContactLost(error) || unclear.push(error) >= UNCLEAR_TRIES) throw error
       }
     }
-    throw new HoldfastError(
-      'STORE_CONFLICT',
-      `coalesce key '${trigger.key}' changed under every one of ${TRIES} tries`,
-      {
-        key: trigger.key,
-      },
-    )
+    throw new HoldfastError('STORE_CONFLICT', `coalesce key '${trigger.key}' changed during each of ${TRIES} tries`, {
+      key: trigger.key,
+    })
   }
 
   /** What an earlier try has written, although its reply was lost; null: nothing in this task. */
@@ -111,7 +107,7 @@ export class Coalescer {
     return new Task(task)
   }
 
-  /** null: it is to be looked at again. */
+  /** null: the key must be read again. */
   async #meet(trigger: Trigger, task: TaskRecord | null, holder: string | undefined): Promise<Task | null> {
     const actor = actorOf(this.#session, trigger.op)
     const met = meeting(task, actor.now)

@@ -4,9 +4,10 @@ import { mergeOptions } from '../../core/merge-options.ts'
 import { DEFAULTS, type SubmitOptions } from '../../core/submission.ts'
 import { asDefinition, type InputFor, type TypeOrDefinition, withDefaults } from '../definition.ts'
 import type { Session } from '../session.ts'
-import type { Tagging } from '../tracing.ts'
+import type { Tagging } from '../telemetry/tracing.ts'
 import type { SubmitResult, Submitter } from './submitter.ts'
 
+/** One task of `submitMany`: its type, its input and its options. */
 export interface SubmitManyItem<T extends TypeOrDefinition = TypeOrDefinition> extends SubmitOptions {
   readonly type: T
   readonly input: InputFor<T>

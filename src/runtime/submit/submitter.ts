@@ -9,16 +9,24 @@ import {
   isUnconnected,
 } from '../../core/errors.ts'
 import { keySubject } from '../../core/idempotency.ts'
-import { encodePayload, type Payload } from '../../core/payload.ts'
-import { newSubmission, type SubmitFacts, type SubmitOptions } from '../../core/submission.ts'
+import { Task } from '../../core/observe/task-view.ts'
+import { DEFAULTS, newSubmission, type SubmitFacts, type SubmitOptions } from '../../core/submission.ts'
 import type { Instant, TaskRecord } from '../../core/task.ts'
-import { Task } from '../../core/task-view.ts'
+import { encodePayload, type Payload } from '../../core/values/payload.ts'
 import type { Inserted, Insertion } from '../../store/store.ts'
-import { checkSchema, type TaskDefinition, withDefaults } from '../definition.ts'
+import {
+  asDefinition,
+  checkSchema,
+  type TaskDefinition,
+  type Transaction,
+  type TypeOrDefinition,
+  withDefaults,
+} from '../definition.ts'
 import { newId } from '../ids.ts'
 import { withPatience } from '../patience.ts'
+import type { Queues } from '../queues/queues.ts'
 import { newOp, type Session } from '../session.ts'
-import type { Queues } from '../tasks/queues.ts'
+import { mustHaveTransactions } from '../tasks/join-transaction.ts'
 import { Batch } from './batch.ts'
 import { Coalescer } from './coalesce.ts'
 import { InTurn } from './in-turn.ts'
@@ -31,12 +39,21 @@ interface Prepared {
   stamped(now: Instant): Insertion
 }
 
+/** The arguments of `submit`. */
+export interface Submission {
+  readonly type: TypeOrDefinition
+  readonly input: unknown
+  readonly options: SubmitOptions
+  readonly tx: Transaction | undefined
+}
+
 /** What the tasks of one submit call have in common. */
 interface Call {
   readonly op: string
   readonly now: Instant
 }
 
+/** The result of one task of `submitMany`: the task, or the error that refused it. */
 export type SubmitResult<Input = unknown, Output = unknown> =
   | { readonly ok: true; readonly task: Task<Input, Output> }
   | { readonly ok: false; readonly error: HoldfastError }
@@ -92,7 +109,21 @@ export class Submitter {
     return new Submitter(session, this.#queues, this.#unclear, this.#turns)
   }
 
-  async one(item: SubmitItem): Promise<Task> {
+  /** One task in one call. */
+  submit({ type, input, options, tx }: Submission): Promise<Task> {
+    const { tracing } = this.#session
+    const definition = asDefinition(type)
+    const wanted = withDefaults(definition, options)
+    const put = (chosen: SubmitOptions): Promise<Task> => {
+      const item = { definition, input, options: chosen }
+      return tx === undefined ? this.#one(item) : this.#inTransaction(item, tx)
+    }
+    if (tracing === null) return put(wanted)
+    const what = { type: definition.type, queue: wanted.queue ?? DEFAULTS.queue }
+    return tracing.submit(what, (tagged) => put(tagged(wanted)))
+  }
+
+  async #one(item: SubmitItem): Promise<Task> {
     if (item.options.coalesce !== undefined) return this.#coalescer.submit(item)
     const ready = this.#prepare(item, this.#newCall())
     const prepared = ready instanceof Promise ? await ready : ready
@@ -109,7 +140,7 @@ export class Submitter {
   }
 
   /** Submits inside the caller's transaction: everything up to the write happens synchronously. */
-  inTransaction(item: SubmitItem, tx: unknown): Promise<Task> {
+  #inTransaction(item: SubmitItem, tx: unknown): Promise<Task> {
     try {
       if (item.options.coalesce !== undefined)
         throw new HoldfastError(
@@ -128,14 +159,8 @@ export class Submitter {
           { field: 'tx' },
         )
       }
-      if (!this.#session.store.capabilities.has('transactions')) {
-        throw new HoldfastError(
-          'INVALID_OPTION',
-          `tx is not possible on ${this.#session.store.address}: this store has no transactions to join`,
-          { field: 'tx' },
-        )
-      }
       const { store, time } = this.#session
+      mustHaveTransactions(store)
       const inserting = store
         .insert([prepared.insertion], { tx, now: null, expected: time.now() })
         .catch(async (error: unknown) => {

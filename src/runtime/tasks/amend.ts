@@ -1,8 +1,8 @@
 /** Amends a pending task by its id. */
 import { type AmendOptions, amend, amendment } from '../../core/amend.ts'
-import { encodePayload } from '../../core/payload.ts'
+import { Task } from '../../core/observe/task-view.ts'
 import { checkId } from '../../core/submission.ts'
-import { Task } from '../../core/task-view.ts'
+import { encodePayload } from '../../core/values/payload.ts'
 import { checkSchema, mustBeOf, type TaskDefinition } from '../definition.ts'
 import { actorOf, newOp, type Session } from '../session.ts'
 import { settleById } from './settle.ts'

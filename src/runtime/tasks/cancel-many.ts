@@ -1,15 +1,16 @@
 /** Cancels many tasks, by id or by query, batch by batch. */
 
-import { HoldfastError, isContactLost } from '../../core/errors.ts'
+import { type HoldfastError, isContactLost } from '../../core/errors.ts'
 import * as machine from '../../core/machine.ts'
-import { isLastPage } from '../../core/page-weight.ts'
-import { checkId } from '../../core/submission.ts'
+import { isLastPage } from '../../core/storage/page-weight.ts'
+import { checkedId } from '../../core/submission.ts'
 import type { TaskRecord } from '../../core/task.ts'
 import { withPatience } from '../patience.ts'
 import { actorOf, newOp, notFound, type Session } from '../session.ts'
 import { mustSayWhich, type TaskQuery, toQuery } from './inspect.ts'
 import { type EachResult, moveEach } from './move-each.ts'
 
+/** Limits of `cancelMany`. */
 export interface CancelManyOptions {
   /** Recorded in each history. */
   readonly reason?: string
@@ -58,15 +59,6 @@ async function* byIds(session: Session, ids: readonly string[]): AsyncGenerator<
     const found = await withPatience(session, () => session.store.get(good))
     const records = new Map(good.map((id, n) => [id, found[n]]))
     yield some.map((one) => (typeof one === 'string' ? (records.get(one) ?? { id: one, error: notFound(one) }) : one))
-  }
-}
-
-const checkedId = (id: string): string | { readonly id: string; readonly error: HoldfastError } => {
-  try {
-    return checkId(id)
-  } catch (error) {
-    if (error instanceof HoldfastError) return { id: String(id), error }
-    throw error
   }
 }
 

@@ -1,11 +1,11 @@
 /** A claim by id in a queue with limits: the store's claim performs it, because only there a place is taken exactly. */
 import { HoldfastError, isContactLost } from '../../core/errors.ts'
-import { formatInstant } from '../../core/instants.ts'
 import * as machine from '../../core/machine.ts'
 import type { TaskRecord } from '../../core/task.ts'
+import { formatInstant } from '../../core/values/instants.ts'
+import { heldBack } from '../queues/held-back.ts'
+import type { Queues } from '../queues/queues.ts'
 import type { Session } from '../session.ts'
-import { heldBack } from './held-back.ts'
-import type { Queues } from './queues.ts'
 import { read } from './settle.ts'
 
 export interface ClaimWithin {

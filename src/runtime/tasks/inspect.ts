@@ -1,17 +1,19 @@
 /** Lists, counts and statistics of tasks. */
 import { HoldfastError } from '../../core/errors.ts'
-import type { LimitOptions } from '../../core/limits.ts'
-import { checkOptionNames } from '../../core/option-names.ts'
-import { isLastPage } from '../../core/page-weight.ts'
+import type { LimitOptions } from '../../core/flow/limits.ts'
+import type { Pause } from '../../core/flow/pause.ts'
+import { Task } from '../../core/observe/task-view.ts'
+import { isLastPage } from '../../core/storage/page-weight.ts'
 import { checkGroup, checkId, checkInteger, checkName, type InstantInput, parseInstant } from '../../core/submission.ts'
 import type { Instant } from '../../core/task.ts'
-import { Task } from '../../core/task-view.ts'
+import { checkOptionNames } from '../../core/values/option-names.ts'
 import { parseView, viewFilter } from '../../core/views.ts'
 import { countQueues } from '../../store/queue-counts.ts'
 import type { Query, QueueCounts } from '../../store/store.ts'
+import type { Queues } from '../queues/queues.ts'
 import type { Session } from '../session.ts'
-import type { Queues } from './queues.ts'
 
+/** A filter of tasks; all its fields must match. */
 export interface TaskQuery {
   /** A status or a view, or several: 'failed', 'ready', 'scheduled', 'retrying', 'dead', … Archived tasks are left out unless asked for. */
   readonly status?: string | readonly string[]
@@ -25,6 +27,7 @@ export interface TaskQuery {
   readonly completedBefore?: InstantInput
 }
 
+/** Limits and order of `list`. */
 export interface ListOptions extends TaskQuery {
   /** Default 'newest'. */
   readonly order?: 'newest' | 'oldest'
@@ -33,12 +36,13 @@ export interface ListOptions extends TaskQuery {
   /** The `cursor` of the page before. */
   readonly cursor?: string
   /**
-   * With order 'newest': scan at most about this many tasks. A page may then be short, or empty, and still have a cursor.
+   * Scan at most about this many tasks. A page may then be short, or empty, and still have a cursor.
    * Default: scan until the page is full, which is all tasks when few match.
    */
   readonly maxScanned?: number
 }
 
+/** One page of tasks, and the cursor of the next. */
 export interface TaskPage {
   readonly tasks: readonly Task[]
   /** Hand it back for the next page; null: this was the last. */
@@ -52,15 +56,22 @@ export interface Count {
   readonly capped: boolean
 }
 
+/** Instants are in ISO 8601. */
+type ShownPause = Pick<Pause, 'at' | 'by' | 'reason' | 'until'>
+
 /** How many tasks a queue has. Scheduled ones are counted without those that are retrying. */
 export interface QueueStats extends QueueCounts {
   readonly queue: string
   readonly paused: boolean
   /** When the pause ends by itself; null: it must be resumed, or the queue is not paused. */
   readonly pausedUntil: Instant | null
+  /** Who paused it, when and why; null: it is not paused. */
+  readonly pause: ShownPause | null
   /** null: it has none. */
   readonly limits: LimitOptions | null
   readonly pausedGroups: readonly string[]
+  /** By group. */
+  readonly groupPauses: Readonly<Record<string, ShownPause>>
 }
 
 const NOT_ARCHIVED = ['pending', 'running', 'completed', 'failed', 'cancelled', 'expired'] as const
@@ -106,7 +117,7 @@ export const toQuery = (query: TaskQuery, of = 'a query', known = QUERY_NAMES): 
   }
 }
 
-/** Of what is cancelled, replayed or removed: a variable that was never set must not mean all tasks. `{}` does. */
+/** For calls that cancel, replay or remove tasks: a variable that was never set must not select all tasks. `{}` does. */
 export const mustSayWhich = (query: object): void => {
   for (const [field, value] of Object.entries(query))
     if (value === undefined)
@@ -142,10 +153,11 @@ const checkCursor = (cursor: string): string => {
   try {
     return checkId(cursor)
   } catch {
-    throw new HoldfastError('INVALID_OPTION', 'cursor is not one that list gave', { field: 'cursor' })
+    throw new HoldfastError('INVALID_OPTION', 'cursor was not returned by list', { field: 'cursor' })
   }
 }
 
+/** Limits of `count`. */
 export interface CountOptions {
   /** Default 100,000. */
   readonly cap?: number
@@ -166,6 +178,12 @@ export const countTasks = async (
   })
 }
 
+const shownPause = (pause: Pause | null): ShownPause | null => {
+  if (pause === null) return null
+  const { at, by, reason, until } = pause
+  return { at, by, ...(reason === undefined ? null : { reason }), ...(until === undefined ? null : { until }) }
+}
+
 /** Covers every queue that was ever used, is paused or is limited. */
 export const queueStats = async (
   { store }: Session,
@@ -181,8 +199,12 @@ export const queueStats = async (
     queue,
     paused: paused.has(queue),
     pausedUntil: queues.pausedUntil(queue),
+    pause: shownPause(queues.pauseOf(queue)),
     limits: queues.limits.of(queue),
     pausedGroups: [...queues.limits.pausedGroups(queue).keys()],
+    groupPauses: Object.fromEntries(
+      [...queues.limits.pausedGroups(queue)].map(([group, pause]) => [group, shownPause(pause)!]),
+    ),
     ...counts[i]!,
   }))
 }

@@ -1,6 +1,7 @@
 /** Checks the length of a lease, for workers and for claims by hand. */
-import { type Duration, parseDuration } from '../../core/durations.ts'
+
 import { HoldfastError } from '../../core/errors.ts'
+import { type Duration, parseDuration } from '../../core/values/durations.ts'
 import type { Session } from '../session.ts'
 
 const SHORTEST = 100
@@ -12,7 +13,7 @@ export const leaseTtlOf = ({ store, time }: Session, given: Duration | undefined
   const length = parseDuration(given, 'leaseTtl')
   if (length >= least) return length
   const why = least > SHORTEST ? ", twice what the store's clock is uncertain by" : ''
-  throw new HoldfastError('INVALID_OPTION', `leaseTtl is ${length} ms; the least is ${least} ms${why}`, {
+  throw new HoldfastError('INVALID_OPTION', `leaseTtl is ${length} ms; the minimum is ${least} ms${why}`, {
     field: 'leaseTtl',
   })
 }

@@ -1,20 +1,25 @@
 /** A lease that was claimed by hand. There is no heartbeat: the caller renews it or lets it lapse. */
-import { type Duration, parseDuration } from '../../core/durations.ts'
+
 import { HoldfastError } from '../../core/errors.ts'
 import { isPermanent, RescheduleError, type RescheduleOptions } from '../../core/failure.ts'
 import { deadlineOf } from '../../core/guards.ts'
 import * as machine from '../../core/machine.ts'
-import { takeOutput } from '../../core/output.ts'
-import { encodePayload } from '../../core/payload.ts'
+import { Task } from '../../core/observe/task-view.ts'
 import type { Change, Holder, Lease, TaskRecord } from '../../core/task.ts'
-import { Task } from '../../core/task-view.ts'
+import { type Duration, parseDuration } from '../../core/values/durations.ts'
+import { takeOutput } from '../../core/values/output.ts'
+import { encodePayload } from '../../core/values/payload.ts'
+import type { Renewal, Renewed } from '../../store/store.ts'
 import { abortable, type CallOptions } from '../abortable.ts'
-import { withPatience } from '../patience.ts'
+import { pause } from '../clock.ts'
+import { waitBefore, withPatience } from '../patience.ts'
+import { pauseQueueOf } from '../queues/pause-queue.ts'
 import type { Session } from '../session.ts'
-import { pauseQueueOf } from './pause-queue.ts'
+import { LeaseSteps } from './lease-steps.ts'
 import { read, settle } from './settle.ts'
 import { tellIfStale } from './stale-writes.ts'
 
+/** A task that was claimed by hand, and what its holder can do with it. */
 export class TaskLease {
   /** The task as claimed. */
   readonly task: Task
@@ -40,6 +45,11 @@ export class TaskLease {
   /** Pass it along with writes to other systems, so that they can refuse a stale holder. */
   get fence(): number {
     return this.#record.attempts
+  }
+
+  /** Durable steps of this task, for a caller that drives it by hand. */
+  get steps(): LeaseSteps {
+    return new LeaseSteps(this.#session, this.#record, this.#holder)
   }
 
   /** A repeated call with the same lease succeeds. */
@@ -101,7 +111,7 @@ export class TaskLease {
       ...(deadline === null ? null : { notAfter: deadline }),
       ...(progress === undefined ? null : { progress }),
     }
-    const [renewed] = await withPatience(this.#session, () => this.#session.store.renew([renewal], null))
+    const renewed = await renewUnlocked(this.#session, renewal)
     if (renewed === 'lost')
       throw this.#refused(
         new HoldfastError('STALE_LEASE', `the lease on task ${this.#record.id} was lost`, { id: this.#record.id }),
@@ -141,4 +151,20 @@ export class TaskLease {
       throw this.#refused(error)
     }
   }
+}
+
+const TRIES = 5
+
+/** A row that a transaction has locked is usually free again within milliseconds. */
+const renewUnlocked = async (session: Session, renewal: Renewal): Promise<Renewed> => {
+  for (let tries = 0; tries < TRIES; tries++) {
+    const [renewed] = await withPatience(session, () => session.store.renew([renewal], null))
+    if (renewed !== 'locked') return renewed!
+    await pause(session.clock, waitBefore(tries, session))
+  }
+  throw new HoldfastError(
+    'STORE_BUSY',
+    `task ${renewal.id} is locked by a transaction, so its lease was not renewed. Try again, or end that transaction`,
+    { id: renewal.id },
+  )
 }

@@ -1,8 +1,8 @@
 /** Applies one decision to many tasks: all in one write, then the tasks which that write missed one by one. */
 import { HoldfastError } from '../../core/errors.ts'
 import type { MoveName } from '../../core/machine.ts'
+import { Task } from '../../core/observe/task-view.ts'
 import { applyChange, type Change, type TaskRecord } from '../../core/task.ts'
-import { Task } from '../../core/task-view.ts'
 import type { Session } from '../session.ts'
 import { settleById } from './settle.ts'
 

@@ -1,22 +1,22 @@
 /** Moves of single tasks by request, each safe to repeat, and claims by hand. */
 
-import type { Duration } from '../../core/durations.ts'
 import { HoldfastError, isContactLost } from '../../core/errors.ts'
 import { deadlineOf } from '../../core/guards.ts'
 import { keyIsLive } from '../../core/idempotency.ts'
 import * as machine from '../../core/machine.ts'
-import { isLastPage } from '../../core/page-weight.ts'
+import { Task } from '../../core/observe/task-view.ts'
+import { isLastPage } from '../../core/storage/page-weight.ts'
 import { checkId, checkInteger, checkName, checkWorkerId } from '../../core/submission.ts'
 import type { Change, TaskRecord } from '../../core/task.ts'
-import { Task } from '../../core/task-view.ts'
+import type { Duration } from '../../core/values/durations.ts'
 import { pause } from '../clock.ts'
 import { withPatience } from '../patience.ts'
+import { mayTake } from '../queues/look.ts'
+import type { Queues } from '../queues/queues.ts'
 import { actorOf, newOp, newSecretOp, notFound, type Session } from '../session.ts'
 import { claimWithin } from './claim-within.ts'
 import { TaskLease } from './lease.ts'
 import { leaseTtlOf } from './lease-ttl.ts'
-import { mayTake } from './look.ts'
-import type { Queues } from './queues.ts'
 import { read, settle, settleById } from './settle.ts'
 
 type DecideAs = (task: TaskRecord, actor: machine.Actor) => Change | null
@@ -69,11 +69,13 @@ export const findByKey = async (session: Session, key: string): Promise<Task> =>
   throw new HoldfastError('TASK_NOT_FOUND', `no task has the idempotency key '${key}'`, { key })
 }
 
+/** Who claims, and for how long. */
 export interface ClaimOptions {
   readonly workerId: string
   readonly leaseTtl?: Duration
 }
 
+/** Which tasks `claimNext` may claim, and for how long. */
 export interface ClaimNextOptions extends ClaimOptions {
   /** Default 'default'. */
   readonly queue?: string
@@ -171,6 +173,7 @@ export const claimDue = async (
     isRepeat = true
     const want = { queue, types, limit, workerId, leaseTtl, op, isAhead: false, unstarted: [] }
     const tasks = held.length > 0 ? held : (await queues.looks.look(want, session)).leased
+    session.contact.noticeSuspension()
     return tasks.map((task) => new TaskLease(session, task, { token: task.lease!.token }))
   })
 }

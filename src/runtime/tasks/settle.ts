@@ -13,20 +13,26 @@ export interface Decision {
   readonly moves: readonly MoveName[]
   /** Returns null if nothing is left to do. */
   decide(task: TaskRecord): Change | null
+  /** How long to go on while others write first. Default: a number of tries. */
+  readonly patience?: number
 }
 
 const TRIES = 20
+/** Where many processes write to one task, all of them wait for a while, so that one gets through. */
+const FEW_CONFLICTS = 3
 
 /** Returns the task after the move. Safe to repeat: a move that was written is found by its op. */
 export const settle = async (
   session: Session,
   start: TaskRecord,
-  { op, moves, decide }: Decision,
+  { op, moves, decide, patience = 0 }: Decision,
 ): Promise<TaskRecord> => {
   await session.time.freshen()
+  const { clock } = session
+  const end = clock.mono() + patience
   let task = start
   let tried: (() => void) | null = null
-  for (let tries = 0; tries < TRIES; tries++) {
+  for (let tries = 0; tries < TRIES || clock.mono() < end; tries++) {
     if (hasOp(task, op, moves)) {
       // An earlier try was written and its reply lost: report the move now.
       tried?.()
@@ -41,10 +47,10 @@ export const settle = async (
     }
     const before = task
     tried = () => session.events.moved(before, change)
-    if (committed === 'unclear') await pause(session.clock, waitBefore(tries, session))
+    if (committed === 'unclear' || tries > FEW_CONFLICTS) await pause(clock, waitBefore(Math.min(tries, 5), session))
     task = await read(session, task.id)
   }
-  throw new HoldfastError('STORE_CONFLICT', `task ${start.id} changed under every one of ${TRIES} tries`, {
+  throw new HoldfastError('STORE_CONFLICT', `task ${start.id} changed during each of ${TRIES} tries`, {
     id: start.id,
   })
 }

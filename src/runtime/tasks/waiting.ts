@@ -1,14 +1,16 @@
 /** Callers that wait for tasks to end. Moves of this process resolve them at once; for other processes one shared poll covers all of them. */
-import { type Duration, parseDuration } from '../../core/durations.ts'
-import { errorLine } from '../../core/error-facts.ts'
+
 import { HoldfastError } from '../../core/errors.ts'
 import { ended } from '../../core/machine.ts'
+import { Task } from '../../core/observe/task-view.ts'
 import { isTerminal, type TaskRecord } from '../../core/task.ts'
-import { Task } from '../../core/task-view.ts'
+import { type Duration, parseDuration } from '../../core/values/durations.ts'
+import { errorLine } from '../../core/values/error-facts.ts'
 import type { Cancel } from '../clock.ts'
 import { withPatience } from '../patience.ts'
 import { notFound, type Session } from '../session.ts'
 
+/** Options of `wait`. */
 export interface WaitOptions {
   /** Give up after this long. The task itself continues. */
   readonly timeout?: Duration
@@ -57,7 +59,7 @@ export class Waiting {
           ? () => {}
           : this.#session.clock.after(limit, () =>
               waiter.reject(
-                new HoldfastError('WAIT_TIMEOUT', `task ${id} had not ended when the time to wait was over`, { id }),
+                new HoldfastError('WAIT_TIMEOUT', `task ${id} had not ended when the timeout passed`, { id }),
               ),
             )
       signal?.addEventListener('abort', onAbort, { once: true })

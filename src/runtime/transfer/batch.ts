@@ -4,7 +4,15 @@
  */
 import { isContactLost } from '../../core/errors.ts'
 import { isTerminal, type TaskRecord } from '../../core/task.ts'
-import { compareCopies, copyOf, depart, hasDeparted, isRepeated, keyOf, readiness } from '../../core/transfer.ts'
+import {
+  compareCopies,
+  copyOf,
+  depart,
+  hasDeparted,
+  isRepeated,
+  keyOf,
+  readiness,
+} from '../../core/transfer/transfer.ts'
 import type { Committed, Inserted, Insertion } from '../../store/store.ts'
 import { withPatience } from '../patience.ts'
 import { newOp, type Session } from '../session.ts'

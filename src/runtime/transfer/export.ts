@@ -1,17 +1,17 @@
 /** Exports a store as lines of JSON. It reads page by page, so memory does not grow with the size of the store. */
 
-import { FLOW, PAUSE, QUEUE, SCHEDULE } from '../../core/document-names.ts'
-import { readPause } from '../../core/pause.ts'
+import { readPause } from '../../core/flow/pause.ts'
+import { readFlow } from '../../core/flow/queue-flow.ts'
+import { isDeleted } from '../../core/schedules/schedule.ts'
+import { FLOW, PAUSE, QUEUE, SCHEDULE } from '../../core/storage/document-names.ts'
+import { STATUSES, type TaskRecord } from '../../core/task.ts'
 import {
   EXPORT_VERSION,
   type ExportCounts,
   type ExportHeader,
   type ExportLine,
   printLine,
-} from '../../core/portable.ts'
-import { readFlow } from '../../core/queue-flow.ts'
-import { isDeleted } from '../../core/schedule.ts'
-import { STATUSES, type TaskRecord } from '../../core/task.ts'
+} from '../../core/transfer/portable.ts'
 import { withPatience } from '../patience.ts'
 import { readSchedule } from '../schedules/slot-runner.ts'
 import type { Session } from '../session.ts'

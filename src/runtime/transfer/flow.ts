@@ -1,6 +1,7 @@
 /** The limits and paused groups of a queue, as a move or an import brings them. */
-import { FLOW } from '../../core/document-names.ts'
-import { mergedFlow, type QueueFlow, readFlow, writeFlow } from '../../core/queue-flow.ts'
+
+import { mergedFlow, type QueueFlow, readFlow, writeFlow } from '../../core/flow/queue-flow.ts'
+import { FLOW } from '../../core/storage/document-names.ts'
 import { editDocument } from '../documents.ts'
 import type { Session } from '../session.ts'
 

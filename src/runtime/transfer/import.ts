@@ -1,11 +1,11 @@
 /** Imports the lines of an export. It reads the file twice, so that nothing is written before the whole file has been checked. */
 
-import { PAUSE, QUEUE, SCHEDULE } from '../../core/document-names.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import { keyIsLive } from '../../core/idempotency.ts'
-import { type ExportCounts, type ExportLine, readLine, requeueImported } from '../../core/portable.ts'
-import { isDeleted, type ScheduleRecord } from '../../core/schedule.ts'
-import { isRepeated } from '../../core/transfer.ts'
+import { isDeleted, type ScheduleRecord } from '../../core/schedules/schedule.ts'
+import { PAUSE, QUEUE, SCHEDULE } from '../../core/storage/document-names.ts'
+import { type ExportCounts, type ExportLine, readLine, requeueImported } from '../../core/transfer/portable.ts'
+import { isRepeated } from '../../core/transfer/transfer.ts'
 import type { Insertion } from '../../store/store.ts'
 import { withPatience } from '../patience.ts'
 import { readSchedule } from '../schedules/slot-runner.ts'
@@ -13,6 +13,7 @@ import type { Session } from '../session.ts'
 import { mustKeepKeys } from './detached-keys.ts'
 import { joinFlow } from './flow.ts'
 
+/** Options of `import`. */
 export interface ImportOptions {
   /** Stops between two batches. What is written stays, and importing the same file again continues. */
   readonly signal?: AbortSignal
@@ -20,6 +21,7 @@ export interface ImportOptions {
   readonly onProgress?: (done: number, total: number) => void
 }
 
+/** What an import did. */
 export interface ImportReport {
   /** The address from which it was exported. */
   readonly source: string

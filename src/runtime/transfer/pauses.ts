@@ -1,8 +1,8 @@
-/** Pauses the new store while a move copies into it. These pauses are marked as the move's and end with it. */
+/** Pauses the new store while a move copies into it. These pauses are marked as belonging to the move, and end with it. */
 
-import { FLOW, PAUSE, QUEUE } from '../../core/document-names.ts'
-import { isInForce, type Pause, readPause } from '../../core/pause.ts'
-import { readFlow } from '../../core/queue-flow.ts'
+import { isInForce, type Pause, readPause } from '../../core/flow/pause.ts'
+import { readFlow } from '../../core/flow/queue-flow.ts'
+import { FLOW, PAUSE, QUEUE } from '../../core/storage/document-names.ts'
 import type { Instant } from '../../core/task.ts'
 import { pause } from '../clock.ts'
 import { editDocument } from '../documents.ts'

@@ -2,17 +2,18 @@
  * Moves schedules one at a time. Each is first closed in the old store with no slot half done; then, once its last task has
  * been moved, it continues in the new store from the same cursor. No slot fires in both stores.
  */
-import { SCHEDULE } from '../../core/document-names.ts'
-import { arrivedSchedule, isDeleted, type ScheduleRecord } from '../../core/schedule.ts'
+
+import { arrivedSchedule, isDeleted, type ScheduleRecord } from '../../core/schedules/schedule.ts'
+import { SCHEDULE } from '../../core/storage/document-names.ts'
 import type { Instant } from '../../core/task.ts'
-import { hasDeparted } from '../../core/transfer.ts'
+import { hasDeparted } from '../../core/transfer/transfer.ts'
 import type { Document } from '../../store/store.ts'
 import { putDocument } from '../documents.ts'
 import { withPatience } from '../patience.ts'
+import { Queues } from '../queues/queues.ts'
 import { readSchedule, SlotRunner } from '../schedules/slot-runner.ts'
 import { newOp, type Session } from '../session.ts'
 import { Submitter } from '../submit/submitter.ts'
-import { Queues } from '../tasks/queues.ts'
 
 export class MoveSchedules {
   readonly #from: Session

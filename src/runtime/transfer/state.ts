@@ -2,8 +2,9 @@
  * The stored state of a move, so that it can be killed at any point and run again: one document in each store, with the same
  * id. The one in the new store also lists the tasks whose copies are about to be written.
  */
-import { TRANSFER_IN, TRANSFER_OUT } from '../../core/document-names.ts'
+
 import { HoldfastError } from '../../core/errors.ts'
+import { TRANSFER_IN, TRANSFER_OUT } from '../../core/storage/document-names.ts'
 import type { Instant } from '../../core/task.ts'
 import { newId } from '../ids.ts'
 import { withPatience } from '../patience.ts'
@@ -75,7 +76,7 @@ export class MoveState {
     // Either the reply was lost, or another process wrote.
     const there = await withPatience(this.#to, () => documents.get(TRANSFER_IN))
     if (there?.value !== value)
-      throw new HoldfastError('MOVE_UNDER_WAY', `another process goes on with the move into ${this.#to.store.address}`)
+      throw new HoldfastError('MOVE_UNDER_WAY', `another process continues the move into ${this.#to.store.address}`)
     this.#version = there.version
   }
 

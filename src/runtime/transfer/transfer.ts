@@ -5,14 +5,14 @@
 
 import { HoldfastError } from '../../core/errors.ts'
 import { keyIsLive } from '../../core/idempotency.ts'
-import { isLastPage } from '../../core/page-weight.ts'
+import { isLastPage } from '../../core/storage/page-weight.ts'
 import type { TaskRecord } from '../../core/task.ts'
-import { MOVED_TAG, movedTag } from '../../core/transfer.ts'
+import { MOVED_TAG, movedTag } from '../../core/transfer/transfer.ts'
 import type { Query } from '../../store/store.ts'
 import { pause } from '../clock.ts'
 import { withPatience } from '../patience.ts'
+import { sweep } from '../queues/look.ts'
 import type { Session } from '../session.ts'
-import { sweep } from '../tasks/look.ts'
 import { pagesOf } from '../tasks/pages.ts'
 import { liveWorkers } from '../worker/registration.ts'
 import { MoveBatch } from './batch.ts'
@@ -21,6 +21,7 @@ import { copyQueues, MovePauses } from './pauses.ts'
 import { MoveSchedules } from './schedules.ts'
 import { MoveState } from './state.ts'
 
+/** Options of `moveTo`. */
 export interface MoveOptions {
   /** Allow workers to be live on the old store, and wait for the tasks that they hold. Default false: WORKERS_LIVE. */
   readonly live?: boolean
@@ -30,6 +31,7 @@ export interface MoveOptions {
   readonly onProgress?: (progress: MoveProgress) => void
 }
 
+/** How far a move to another store is. */
 export interface MoveProgress {
   readonly moved: number
   /** How many tasks there were to move when the pass began. */
@@ -38,6 +40,7 @@ export interface MoveProgress {
   readonly waiting: number
 }
 
+/** What a move to another store did. */
 export interface MoveReport {
   /** Tasks moved by this call, without those of an earlier call that was cut short. */
   readonly moved: number

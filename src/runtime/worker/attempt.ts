@@ -1,6 +1,6 @@
 /** One run of one task: its lease, its handler, and its outcome. */
-import type { Duration } from '../../core/durations.ts'
-import { isInstance } from '../../core/error-facts.ts'
+
+import { HoldfastError } from '../../core/errors.ts'
 import {
   isPermanent,
   PermanentError,
@@ -9,15 +9,23 @@ import {
   type RescheduleWish,
   rescheduleWish,
 } from '../../core/failure.ts'
-import { EncodedOutput, encodeOutput, type Output, withComplaint } from '../../core/output.ts'
-import { decodePayload, encodePayload } from '../../core/payload.ts'
-import type { TaskRecord } from '../../core/task.ts'
-import { Task } from '../../core/task-view.ts'
+import { Task } from '../../core/observe/task-view.ts'
+import type { ShownStep } from '../../core/steps/journal.ts'
+import type { Change, TaskRecord } from '../../core/task.ts'
+import type { Duration } from '../../core/values/durations.ts'
+import { isInstance } from '../../core/values/error-facts.ts'
+import { checkOptionNames } from '../../core/values/option-names.ts'
+import { EncodedOutput, encodeOutput, type Output, withComplaint } from '../../core/values/output.ts'
+import { decodePayload, encodePayload } from '../../core/values/payload.ts'
+import { isThenable } from '../../core/values/thenable.ts'
 import type { Client } from '../client.ts'
 import { checkSchema, type TaskDefinition } from '../definition.ts'
-import { AbortedError, type AbortReason, type Handler, type TaskContext } from '../handler.ts'
-import { type Logger, withFacts } from '../logger.ts'
+import type { AbortReason, Handler, InTransaction, StepContext, TaskContext, WaitForOptions } from '../handler.ts'
+import { type Logger, withFacts } from '../telemetry/logger.ts'
+import { AbortOnce } from './abort-once.ts'
 import type { BatchRun } from './batch-run.ts'
+import { completeIn, type JoinedEnd } from './steps/in-transaction.ts'
+import { Steps, type StepsHost } from './steps/steps.ts'
 
 export type Outcome =
   | { readonly kind: 'complete'; readonly output: Output }
@@ -39,10 +47,12 @@ export interface AttemptHost {
   outside<T>(work: () => T): T
   /** JSON changed the output, or the output could not be stored. */
   outputChanged(attempt: Attempt, output: Output): void
+  readonly steps: StepsHost
 }
 
 export class Attempt implements TaskContext {
-  readonly record: TaskRecord
+  /** As claimed, and as this run has changed it since. */
+  record: TaskRecord
   readonly token: string
   /** Monotonic: when its claim was sent. Its lease began no earlier. */
   readonly claimedAt: number
@@ -63,10 +73,17 @@ export class Attempt implements TaskContext {
   batch: BatchRun | null = null
   /** For the hooks: what the handler threw, or why it was stopped. */
   failure: { readonly error: unknown } | null = null
+  /** The park is written. */
+  isParked = false
+  /** A transaction of the handler has joined this run, and may hold the row of its task. */
+  hasJoined = false
+  /** The end of this run, if the last transaction that wrote it was committed. */
+  joinedEnd: JoinedEnd | null = null
   readonly #host: AttemptHost
+  #steps: Steps | null = null
   #task: Task | null = null
-  #controller: AbortController | null = null
-  #aborted: AbortReason | null = null
+  readonly #abort = new AbortOnce()
+  #definition: TaskDefinition | null = null
 
   constructor(record: TaskRecord, host: AttemptHost, claimedAt: number) {
     this.record = record
@@ -87,13 +104,8 @@ export class Attempt implements TaskContext {
     return this.#host.client
   }
 
-  /** Created on first access: most handlers never use it. */
   get signal(): AbortSignal {
-    if (this.#controller === null) {
-      this.#controller = new AbortController()
-      if (this.#aborted !== null) this.#controller.abort(new AbortedError(this.#aborted))
-    }
-    return this.#controller.signal
+    return this.#abort.signal
   }
 
   get fence(): number {
@@ -122,17 +134,54 @@ export class Attempt implements TaskContext {
     return new RescheduleError(delay, options)
   }
 
+  step<Value>(
+    name: string,
+    run: (step: StepContext) => Value | Promise<Value>,
+    options?: InTransaction,
+  ): Promise<Value> {
+    const value = options === undefined ? this.durable.step(name, run) : this.durable.stepIn(name, run, options)
+    return value as Promise<Value>
+  }
+
+  complete(output: unknown, options: InTransaction): Promise<void> {
+    checkOptionNames(options, ['tx'], 'complete')
+    this.durable.mustGoOn()
+    return completeIn(this.#host.steps.session, this, this.#outputNow(output), options)
+  }
+
+  sleep(name: string, duration: Duration): Promise<void> {
+    return this.durable.sleep(name, duration)
+  }
+
+  waitFor<Value = unknown>(name: string, options?: WaitForOptions<Value>): Promise<Value> {
+    return this.durable.waitFor(name, options) as Promise<Value>
+  }
+
+  steps(): Promise<readonly ShownStep[]> {
+    return this.durable.list()
+  }
+
   // ── what the worker does ─────────────────────────────────────────────────────────────────────────────────────
 
+  /** Made when a step is first used: most handlers have none. */
+  get durable(): Steps {
+    this.#steps ??= new Steps(this, this.#host.steps)
+    return this.#steps
+  }
+
+  /** A write is under way that may park the task. */
+  get isParking(): boolean {
+    return this.#steps?.isParking ?? false
+  }
+
   get abortedFor(): AbortReason | null {
-    return this.#aborted
+    return this.#abort.reason
   }
 
   /** The first reason stands. */
   abort(reason: AbortReason): void {
-    if (this.#aborted !== null || this.isSettled) return
-    this.#aborted = reason
-    this.#controller?.abort(new AbortedError(reason))
+    if (this.abortedFor !== null || this.isSettled) return
+    this.#abort.abort(reason)
     this.#host.aborted(this)
     this.batch?.told(reason)
   }
@@ -152,11 +201,12 @@ export class Attempt implements TaskContext {
   }
 
   begun(): void {
-    if (this.#aborted === null) this.#host.begun(this)
+    if (this.abortedFor === null) this.#host.begun(this)
   }
 
   /** Runs the handler and calls `done` once with the outcome. A callback, because promises dominate the cost at full throughput. */
   run(definition: TaskDefinition, handler: Handler, done: (attempt: Attempt, outcome: Outcome) => void): void {
+    this.#definition = definition
     const settled = (outcome: Outcome): void => {
       // A thenable that is not a promise may settle twice.
       if (this.isSettled) return
@@ -191,6 +241,24 @@ export class Attempt implements TaskContext {
     return { kind: 'complete', output }
   }
 
+  /** For a transaction, which cannot wait for an asynchronous schema. */
+  #outputNow(value: unknown): Output {
+    const output = encodeOutput(value, this.#host.maxPayload)
+    if (output.changed !== undefined || output.error !== undefined) this.#host.outputChanged(this, output)
+    const schema = this.#definition?.output ?? null
+    if (schema === null) return output
+    const checked = complaintOf(() =>
+      checkSchema(schema, value === undefined ? null : value, 'output', 'OUTPUT_INVALID'),
+    )
+    if (!isThenable(checked)) return checked === null ? output : withComplaint(output, checked)
+    checked.then(undefined, () => {})
+    throw new HoldfastError(
+      'INVALID_OPTION',
+      'tx cannot be used with a schema that validates asynchronously: the transaction would be over',
+      { field: 'tx' },
+    )
+  }
+
   /** The handler has done its work: an issue of the output schema is recorded next to the value and does not fail the run. */
   async #checked(definition: TaskDefinition, output: Output, returned: unknown): Promise<Outcome> {
     try {
@@ -202,6 +270,10 @@ export class Attempt implements TaskContext {
   }
 }
 
+/** No write may wait for a transaction of the handler: other tasks' writes would wait with it. */
+export const besideJoined = ({ hasJoined }: Attempt, change: Change): Change =>
+  hasJoined ? { ...change, passesLocked: true } : change
+
 /** null if the value is not a request to reschedule. */
 const rescheduleOutcome = (value: unknown): Outcome | null => {
   const wish = rescheduleWish(value)
@@ -209,11 +281,18 @@ const rescheduleOutcome = (value: unknown): Outcome | null => {
   return wish instanceof Error ? { kind: 'fail', error: wish, permanent: false } : { kind: 'reschedule', wish }
 }
 
+/** What the schema says against the value; null: nothing. A promise if it is asynchronous. */
+const complaintOf = (check: () => unknown): unknown => {
+  try {
+    const checked = check()
+    return isThenable(checked) ? checked : null
+  } catch (complaint) {
+    return complaint
+  }
+}
+
 /** An output that could not be stored is null; its reason is recorded elsewhere. */
 const decoded = ({ text, encoding }: Output): unknown => (text === null ? null : decodePayload(text, encoding))
-
-const isThenable = (value: unknown): value is PromiseLike<unknown> =>
-  typeof (value as PromiseLike<unknown> | null)?.then === 'function'
 
 /** Fails permanently: a stored input that is not JSON is damaged. */
 const readInput = ({ input, encoding }: TaskRecord): unknown => {

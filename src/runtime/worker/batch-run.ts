@@ -2,20 +2,15 @@
  * One call of a batch handler. Each of its tasks is an attempt with its own lease, middleware, schema and outcome. The handlers of the attempts
  * join here. The batch handler is called when each attempt has joined, or has ended without it.
  */
-import { formatDuration } from '../../core/durations.ts'
-import { isInstance } from '../../core/error-facts.ts'
+
 import { HoldfastError } from '../../core/errors.ts'
-import { Task } from '../../core/task-view.ts'
+import { Task } from '../../core/observe/task-view.ts'
+import { formatDuration } from '../../core/values/durations.ts'
+import { isInstance } from '../../core/values/error-facts.ts'
 import type { Client } from '../client.ts'
-import {
-  AbortedError,
-  type AbortReason,
-  type BatchContext,
-  type BatchHandler,
-  type Handler,
-  type TaskContext,
-} from '../handler.ts'
-import { type Logger, withFacts } from '../logger.ts'
+import type { AbortReason, BatchContext, BatchHandler, Handler, TaskContext } from '../handler.ts'
+import { type Logger, withFacts } from '../telemetry/logger.ts'
+import { AbortOnce } from './abort-once.ts'
 import type { Attempt, AttemptHost } from './attempt.ts'
 
 interface Joined {
@@ -42,8 +37,7 @@ export class BatchRun implements BatchContext {
   readonly #absent: Set<Attempt>
   readonly #joined = new Map<Attempt, Joined>()
   #isCalled = false
-  #controller: AbortController | null = null
-  #aborted: AbortReason | null = null
+  readonly #abort = new AbortOnce()
 
   constructor(members: readonly Attempt[], handler: BatchHandler, host: AttemptHost, timeout: number | null) {
     this.members = members
@@ -61,11 +55,7 @@ export class BatchRun implements BatchContext {
   }
 
   get signal(): AbortSignal {
-    if (this.#controller === null) {
-      this.#controller = new AbortController()
-      if (this.#aborted !== null) this.#controller.abort(new AbortedError(this.#aborted))
-    }
-    return this.#controller.signal
+    return this.#abort.signal
   }
 
   get workerId(): string {
@@ -76,8 +66,11 @@ export class BatchRun implements BatchContext {
     return withFacts(this.#host.logger, { type: this.#type, tasks: this.#joined.size })
   }
 
-  of({ id }: { readonly id: string }): TaskContext {
-    const attempt = this.members.find(({ record }) => record.id === id)
+  /** A task that was revoked and claimed again while it waited is in the batch twice, each time with its own fence. */
+  of(task: { readonly id: string }): TaskContext {
+    const { id } = task
+    const joined = [...this.#joined].find(([, one]) => one.task === task)
+    const attempt = joined?.[0] ?? this.members.findLast(({ record }) => record.id === id)
     if (attempt !== undefined) return attempt
     throw new HoldfastError('INVALID_OPTION', `task ${id} is not in this batch`, { field: 'task', id })
   }
@@ -100,11 +93,9 @@ export class BatchRun implements BatchContext {
 
   /** A task that is cancelled or lost does not abort the others. */
   told(reason: AbortReason): void {
-    if (this.#aborted !== null) return
     const isForAll = reason === 'timeout' || reason === 'shutdown'
     if (!isForAll && this.members.some(({ abortedFor, isSettled }) => abortedFor === null && !isSettled)) return
-    this.#aborted = reason
-    this.#controller?.abort(new AbortedError(reason))
+    this.#abort.abort(reason)
   }
 
   get #type(): string {

@@ -1,7 +1,7 @@
 /** Time limits of running attempts: one timer, set to the earliest limit. */
 
-import { formatDuration } from '../../core/durations.ts'
 import type { TaskRecord } from '../../core/task.ts'
+import { formatDuration } from '../../core/values/durations.ts'
 import { type Cancel, type Clock, soon } from '../clock.ts'
 import type { Attempt } from './attempt.ts'
 

@@ -2,15 +2,17 @@
  * Writes the end of an attempt. Reads top to bottom: the outcome becomes a move, the move is decided on the record, the endings of
  * one tick are written together, and after a conflict or a lost reply the task is read and the move decided again.
  */
-import { asHoldfastError, HoldfastError, isContactLost, isOfTheStore, mayPass } from '../../core/errors.ts'
+import { asHoldfastError, type HoldfastError, isContactLost, isOfTheStore, mayPass } from '../../core/errors.ts'
 import { type RescheduleWish, waitOf } from '../../core/failure.ts'
 import * as machine from '../../core/machine.ts'
-import { applyChange, type Change, type Instant, type TaskRecord } from '../../core/task.ts'
-import { pause, soon } from '../clock.ts'
+import type { Change, Instant, TaskRecord } from '../../core/task.ts'
+import { fullJitter } from '../../core/values/jitter.ts'
+import { pause } from '../clock.ts'
 import { notFound, type Session } from '../session.ts'
 import { tellIfStale } from '../tasks/stale-writes.ts'
-import type { Attempt, Outcome } from './attempt.ts'
+import { type Attempt, besideJoined, type Outcome } from './attempt.ts'
 import type { Heartbeat } from './heartbeat.ts'
+import { TickWrites } from './tick-writes.ts'
 
 export interface FinisherHost {
   readonly heartbeat: Heartbeat
@@ -18,8 +20,11 @@ export interface FinisherHost {
   discards(change: Change): boolean
   /** Never rejects. */
   pauseQueue(task: TaskRecord, wish: RescheduleWish): Promise<void>
-  /** Called once per attempt, with the task after the move or with the reason why the end could not be written. */
-  ended(attempt: Attempt, result: TaskRecord | HoldfastError): void
+  /**
+   * Called once per attempt, with the task and the change that is not yet applied to it (null: the task is as it was read), or with the reason
+   * why the end could not be written.
+   */
+  ended(attempt: Attempt, result: TaskRecord | HoldfastError, change: Change | null): void
 }
 
 /** The move that ends an attempt. It is decided when it is written, on the current record. */
@@ -46,18 +51,15 @@ interface Decided extends Unwritten {
   readonly change: Change
 }
 
-const LARGEST_WRITE = 1_000
-const WRITES_IN_FLIGHT = 2
-const MOST_TRIES = 20
+const FEW_CONFLICTS = 3
+const APART = { first: 1, longest: 200 }
 const FIRST_WAIT = 50
 const LONGEST_WAIT = 2_000
 
 export class Finisher {
   readonly #session: Session
   readonly #host: FinisherHost
-  #waiting: Unwritten[] = []
-  #isScheduled = false
-  #inFlight = 0
+  readonly #writes = new TickWrites<Unwritten>((some) => this.#write(some))
   #pending = 0
 
   constructor(session: Session, host: FinisherHost) {
@@ -121,7 +123,7 @@ export class Finisher {
 
   #push(attempt: Attempt, move: machine.MoveName, decide: Ending['decide']): void {
     this.#pending++
-    this.#waiting.push({
+    this.#writes.push({
       ending: { attempt, move, decide },
       task: attempt.record,
       conflicts: 0,
@@ -129,24 +131,9 @@ export class Finisher {
       isUnclear: false,
       tried: null,
     })
-    this.#schedule()
   }
 
   // ── 2. the endings of one tick are decided and written ───────────────────────────────────────────────────────
-
-  #schedule(): void {
-    if (this.#isScheduled || this.#waiting.length === 0 || this.#inFlight >= WRITES_IN_FLIGHT) return
-    this.#isScheduled = true
-    soon(() => {
-      this.#isScheduled = false
-      this.#inFlight++
-      void this.#write(this.#waiting.splice(0, LARGEST_WRITE)).finally(() => {
-        this.#inFlight--
-        this.#schedule()
-      })
-      this.#schedule()
-    })
-  }
 
   async #write(some: readonly Unwritten[]): Promise<void> {
     const decided = this.#decide(some)
@@ -166,7 +153,7 @@ export class Finisher {
     const now = this.#session.time.now()
     for (const one of some) {
       try {
-        const change = one.ending.decide(one.task, now)
+        const change = besideJoined(one.ending.attempt, one.ending.decide(one.task, now))
         decided.push({ ...one, change, tried: { task: one.task, change } })
       } catch (error) {
         this.#failed(one.ending, asHoldfastError(error))
@@ -214,6 +201,10 @@ export class Finisher {
 
   async #readAgain(some: readonly Unwritten[]): Promise<void> {
     if (some.length === 0) return
+    const { clock, random } = this.#session
+    // Where many processes write to one task, all of them wait for a while, so that one gets through.
+    const conflicts = Math.max(...some.map((one) => one.conflicts))
+    if (conflicts > FEW_CONFLICTS) await pause(clock, fullJitter(APART, conflicts - FEW_CONFLICTS, random()))
     try {
       const fresh = await this.#session.store.get(some.map(({ ending }) => ending.attempt.record.id))
       const again: Unwritten[] = []
@@ -222,7 +213,6 @@ export class Finisher {
         const { ending } = one
         if (task === null) this.#gone(one)
         else if (machine.hasOp(task, ending.attempt.token, [ending.move])) this.#recognised(one, task)
-        else if (one.conflicts > MOST_TRIES && !one.isUnclear) this.#failed(ending, tooManyConflicts(task.id))
         else again.push({ ...one, task })
       }
       if (again.length > 0) await this.#write(again)
@@ -258,12 +248,12 @@ export class Finisher {
     this.#session.logger.warn(`the result of task ${attempt.record.id} was not written: ${error.message}`, {
       code: error.code,
     })
-    this.#host.ended(attempt, error)
+    this.#host.ended(attempt, error, null)
   }
 
   #end({ attempt }: Ending, task: TaskRecord, change: Change | null = null): void {
     this.#drop(attempt)
-    this.#host.ended(attempt, change === null ? task : applyChange(task, change))
+    this.#host.ended(attempt, task, change)
   }
 
   #drop(attempt: Attempt): void {
@@ -271,6 +261,3 @@ export class Finisher {
     this.#host.heartbeat.drop(attempt)
   }
 }
-
-const tooManyConflicts = (id: string): HoldfastError =>
-  new HoldfastError('STORE_CONFLICT', `task ${id} changed under every one of ${MOST_TRIES} tries`, { id })

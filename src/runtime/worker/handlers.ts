@@ -1,13 +1,14 @@
 /** The handlers of a worker, by type: functions, or modules that run in child processes. */
-import { parseDuration } from '../../core/durations.ts'
+
 import { HoldfastError } from '../../core/errors.ts'
 import { PermanentError } from '../../core/failure.ts'
-import { checkOptionNames } from '../../core/option-names.ts'
-import { encodePayload, type Payload } from '../../core/payload.ts'
 import { checkInteger, checkName } from '../../core/submission.ts'
+import { parseDuration } from '../../core/values/durations.ts'
+import { checkOptionNames } from '../../core/values/option-names.ts'
+import { encodePayload, type Payload } from '../../core/values/payload.ts'
 import { asDefinition, type TaskDefinition } from '../definition.ts'
 import type { BatchHandler, BatchOptions, Handler } from '../handler.ts'
-import type { Tracing } from '../tracing.ts'
+import type { Tracing } from '../telemetry/tracing.ts'
 import type { Attempt } from './attempt.ts'
 import { joinBatch } from './batch-run.ts'
 import { type IsolatedHandler, isIsolated, isolationOf } from './isolate/options.ts'

@@ -60,15 +60,15 @@ export class Heartbeat {
     const ticket = this.#keeper.claiming === undefined ? null : this.#board.beginClaim()
     if (ticket === null) return () => true
     if (this.#claims++ === 0) this.#early.clear()
-    this.#keeper.claiming!(op, ticket)
+    this.#keeper.claiming!(op, ticket, this.#session.clock.mono())
     return () => {
       this.#claims--
       return this.#board.endClaim(ticket)
     }
   }
 
-  /** Called with the reply to a claim, before any handler runs. */
-  hold(attempts: readonly Attempt[]): void {
+  /** Called with the reply to a claim that was sent at `askedAt` (monotonic), before any handler runs. */
+  hold(attempts: readonly Attempt[], askedAt: number): void {
     this.#board.beat(this.#session.clock.mono())
     const leases = attempts.map((attempt) => {
       const slot = this.#freeSlots.pop()!
@@ -78,7 +78,7 @@ export class Heartbeat {
       return leaseOf(attempt)
     })
     this.#held += leases.length
-    this.#keeper.hold(leases)
+    this.#keeper.hold(leases, askedAt)
     this.#beatOn()
     this.#reportEarly(attempts)
   }
@@ -180,6 +180,8 @@ export class Heartbeat {
       attempt.loseLease()
       return
     }
+    // While a transaction of the handler locks the row, no other worker can take the lease. A lock of another process may be released soon.
+    if (renewed === 'locked' && !attempt.hasJoined) return
     attempt.renewedAt = Math.max(attempt.renewedAt, renewedAt)
     if (renewed === 'cancel') attempt.abort('cancelled')
   }

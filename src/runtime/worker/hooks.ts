@@ -1,9 +1,9 @@
 /** Calls the hooks of a worker, and warns about outputs that JSON changed. An error thrown by a hook is logged and changes nothing. */
 import { HoldfastError } from '../../core/errors.ts'
-import type { Output } from '../../core/output.ts'
-import type { TaskRecord } from '../../core/task.ts'
-import { Task } from '../../core/task-view.ts'
-import type { Logger } from '../logger.ts'
+import { Task } from '../../core/observe/task-view.ts'
+import { applyChange, type Change, type TaskRecord } from '../../core/task.ts'
+import type { Output } from '../../core/values/output.ts'
+import type { Logger } from '../telemetry/logger.ts'
 import type { Attempt } from './attempt.ts'
 import type { WorkerSettings } from './options.ts'
 
@@ -31,14 +31,15 @@ export class Hooks {
     if (onTaskStart) this.#call(() => onTaskStart(attempt.task))
   }
 
-  /** `result` is the task after the move, or the reason why the end could not be written. */
-  taskEnded(attempt: Attempt, result: TaskRecord | HoldfastError): void {
+  /** `result` is the task, to which `change` is not applied yet, or the reason why the end could not be written. */
+  taskEnded(attempt: Attempt, result: TaskRecord | HoldfastError, change: Change | null = null): void {
     const {
       onError,
       hooks: { onTaskEnd },
     } = this.#settings
     if (onError === undefined && onTaskEnd === undefined) return
-    const task = result instanceof HoldfastError ? attempt.task : new Task(result)
+    const task =
+      result instanceof HoldfastError ? attempt.task : new Task(change === null ? result : applyChange(result, change))
     const thrown = attempt.failure === null ? null : asError(attempt.failure.error)
     if (thrown !== null && onError !== undefined) this.#call(() => onError(thrown, task, attempt))
     if (onTaskEnd !== undefined) this.#call(() => onTaskEnd(task, result instanceof HoldfastError ? result : thrown))

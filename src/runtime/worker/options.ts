@@ -1,9 +1,10 @@
 /** The options of a worker, checked and completed with defaults. */
-import { type Duration, parseDuration } from '../../core/durations.ts'
+
 import { HoldfastError } from '../../core/errors.ts'
-import { checkOptionNames } from '../../core/option-names.ts'
+import type { Task } from '../../core/observe/task-view.ts'
 import { checkInteger, checkName, checkWorkerId } from '../../core/submission.ts'
-import type { Task } from '../../core/task-view.ts'
+import { type Duration, parseDuration } from '../../core/values/durations.ts'
+import { checkOptionNames } from '../../core/values/option-names.ts'
 import type { TaskDefinition } from '../definition.ts'
 import type { TaskContext } from '../handler.ts'
 import { newOp, type Session } from '../session.ts'
@@ -23,6 +24,7 @@ export interface WorkerHooks {
   onStuck?(task: Task): void
 }
 
+/** Options of a worker. */
 export interface WorkerOptions {
   /** Unique per process start. Default: made from the host name, the process id and a random part. */
   readonly id?: string
@@ -53,6 +55,7 @@ export interface WorkerOptions {
 /** Fires schedules while workers run: see runtime/schedules. */
 export interface SchedulerOfWorker {
   start(): void
+  fireDue(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -112,9 +115,10 @@ const settingsOf = (session: Session, options: WorkerOptions): WorkerSettings =>
 })
 
 const checkQueues = (names: readonly string[]): readonly string[] => {
-  if (names.length === 0) {
+  if (!Array.isArray(names))
+    throw new HoldfastError('INVALID_OPTION', "queues must be a list: ['mail']", { field: 'queues' })
+  if (names.length === 0)
     throw new HoldfastError('INVALID_OPTION', 'queues is empty: name at least one', { field: 'queues' })
-  }
   return [...new Set(names.map((name) => checkName(name, 'queues')))]
 }
 

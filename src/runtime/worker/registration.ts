@@ -1,6 +1,6 @@
 /** Which workers are alive: each writes a document to the store every ten seconds, on S3 every minute. */
 import { hostname } from 'node:os'
-import { WORKER } from '../../core/document-names.ts'
+import { WORKER } from '../../core/storage/document-names.ts'
 import type { Instant } from '../../core/task.ts'
 import type { Document } from '../../store/store.ts'
 import { version } from '../../version.ts'
@@ -11,6 +11,7 @@ import type { Session } from '../session.ts'
 import type { WorkerSettings } from './options.ts'
 import type { StuckTask } from './stuck.ts'
 
+/** A worker as it is registered in the store. */
 export interface WorkerInfo {
   readonly id: string
   readonly types: readonly string[]
@@ -25,6 +26,8 @@ export interface WorkerInfo {
   readonly beatAt: Instant
   /** 'http' if the worker claims over HTTP; absent if it uses the store directly. */
   readonly via?: 'http'
+  /** Only for a worker over HTTP with long leases, in milliseconds: it renews rarely, so it counts as gone only after this much silence. */
+  readonly leaseTtl?: number
   /** Handlers that did not stop when their signal aborted: their number, and the first 100 of their tasks. */
   readonly stuck: { readonly count: number; readonly tasks: readonly StuckTask[] }
   /** False if as many handlers are stuck as the worker has slots: it claims nothing until one settles. */
@@ -44,6 +47,9 @@ export interface WorkerState {
 const beatEvery = ({ store }: Session): number => Math.max(10_000, 2 * store.leaseTtl)
 /** A worker that missed three beats counts as gone. */
 const goneAfter = (session: Session): number => 3 * beatEvery(session)
+/** A worker with long leases is silent between two renewals. */
+const silenceOf = (session: Session, { leaseTtl = 0 }: { readonly leaseTtl?: number | undefined }): number =>
+  Math.max(goneAfter(session), leaseTtl)
 /** Beats between two sweeps for the documents of dead workers. */
 const SWEEP_EVERY = 6
 /** How soon a change is written. Changes within this time share one write. */
@@ -168,9 +174,13 @@ export interface RemoteWorker {
   readonly concurrency: number
   /** The host name of that server. */
   readonly host: string
+  /** Milliseconds: how long its leases last. Default: as the store suggests. */
+  readonly leaseTtl?: number | undefined
 }
 
-/** Remote workers. Each is written at most once per beat, and counts as gone after three beats without a call. */
+const isComplete = (facts: Partial<RemoteWorker>): facts is RemoteWorker => facts.queues !== undefined
+
+/** Remote workers. Each is written at most once per beat, and counts as gone after three beats without a call, or one long lease. */
 export class RemoteWorkers {
   readonly #session: Session
   readonly #told = new Map<string, { readonly at: number; readonly text: string; readonly worker: RemoteWorker }>()
@@ -180,14 +190,23 @@ export class RemoteWorkers {
     this.#session = session
   }
 
-  /** Never rejects: a claim must not fail because its worker could not be recorded. */
-  async heardOf(id: string, worker: RemoteWorker): Promise<void> {
+  /**
+   * `facts` update its registration. A renewal has only the length of the lease, and is ignored if no claim was seen. Never rejects: a
+   * claim must not fail because its worker could not be recorded.
+   */
+  async heardOf(id: string, facts: Partial<RemoteWorker>): Promise<void> {
     const { clock, time } = this.#session
-    const text = JSON.stringify(worker)
     const told = this.#told.get(id)
+    const known = { ...told?.worker, ...facts }
+    if (!isComplete(known)) return
+    const leaseTtl =
+      known.leaseTtl !== undefined && known.leaseTtl > goneAfter(this.#session) ? known.leaseTtl : undefined
+    const worker = { ...known, leaseTtl }
+    const text = JSON.stringify(worker)
     if (told !== undefined && told.text === text && clock.mono() - told.at < beatEvery(this.#session)) return
     this.#told.set(id, { at: clock.mono(), text, worker })
-    for (const [other, { at }] of this.#told) if (clock.mono() - at > goneAfter(this.#session)) this.#told.delete(other)
+    for (const [other, one] of this.#told)
+      if (clock.mono() - one.at > silenceOf(this.#session, one.worker)) this.#told.delete(other)
     const now = new Date(time.now()).toISOString()
     try {
       await editDocument(this.#session, WORKER + id, (before) => {
@@ -200,13 +219,7 @@ export class RemoteWorkers {
     }
   }
 
-  /** A long run claims nothing: its heartbeats tell that the worker lives. */
-  async renewed(id: string): Promise<void> {
-    const told = this.#told.get(id)
-    if (told !== undefined) await this.heardOf(id, told.worker)
-  }
-
-  /** Every start of such a worker has an id of its own, and perhaps no worker with a registration of its own sweeps them. */
+  /** Every start of such a worker has a new id, and there may be no other worker that sweeps the old documents. */
   async #sweep(own: string): Promise<void> {
     const { clock } = this.#session
     if (clock.mono() - this.#sweptAt < SWEEP_EVERY * beatEvery(this.#session)) return
@@ -221,7 +234,7 @@ export const liveWorkers = async (session: Session): Promise<WorkerInfo[]> => {
   const now = session.time.now()
   return documents.flatMap((document) => {
     const info = parsed(document)
-    return info !== null && now - info.beatAt <= goneAfter(session) ? [info] : []
+    return info !== null && now - info.beatAt <= silenceOf(session, info) ? [info] : []
   })
 }
 
@@ -229,7 +242,7 @@ const sweep = async (session: Session, own: string): Promise<void> => {
   const { store, time } = session
   for (const document of await store.documents.list(WORKER)) {
     const info = parsed(document)
-    const isGone = info === null || time.now() - info.beatAt > goneAfter(session)
+    const isGone = info === null || time.now() - info.beatAt > silenceOf(session, info)
     if (isGone && document.name !== own) await store.documents.delete(document.name, document.version)
   }
 }

@@ -1,9 +1,12 @@
 /** The handlers that run, from the claimed task to its outcome. Each task or batch takes one slot. */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { HoldfastError } from '../../core/errors.ts'
-import type { TaskRecord } from '../../core/task.ts'
+import { HoldfastError } from '../../core/errors.ts'
+import { hasOp } from '../../core/machine.ts'
+import { isParked } from '../../core/steps/step-errors.ts'
+import { applyChange, type TaskRecord } from '../../core/task.ts'
 import type { Client } from '../client.ts'
 import type { BatchHandler } from '../handler.ts'
+import { withPatience } from '../patience.ts'
 import type { Session } from '../session.ts'
 import { Attempt, type AttemptHost, type Outcome } from './attempt.ts'
 import { BatchRun, timedOutWithBatch } from './batch-run.ts'
@@ -15,6 +18,8 @@ import type { Heartbeat } from './heartbeat.ts'
 import type { Hooks } from './hooks.ts'
 import { START_LIMIT } from './isolate/pool.ts'
 import type { WorkerSettings } from './options.ts'
+import type { JoinedEnd } from './steps/in-transaction.ts'
+import { JournalWriter } from './steps/journal-writer.ts'
 import { StuckHandlers } from './stuck.ts'
 
 export interface RunsHost {
@@ -23,6 +28,8 @@ export interface RunsHost {
   readonly heartbeat: Heartbeat
   readonly finisher: Finisher
   readonly hooks: Hooks
+  /** The task of this attempt was parked, or completed in a transaction: there is nothing left to write. */
+  over(attempt: Attempt): void
   /** A slot may be free. */
   freed(): void
   /** The set of stuck handlers has changed. */
@@ -40,6 +47,8 @@ export class Runs {
   #sharing = 0
   readonly #deadlines: Deadlines
   readonly stuck: StuckHandlers
+  /** Types whose handler went on after a park: each is warned about once. */
+  readonly #swallowing = new Set<string>()
 
   constructor(session: Session, settings: WorkerSettings, host: RunsHost) {
     this.#session = session
@@ -68,6 +77,7 @@ export class Runs {
       begun: (attempt) => void this.#limit(attempt, session.clock.mono()),
       outputChanged: (attempt, output) => hooks.outputChanged(attempt, output),
       outside: AsyncLocalStorage.snapshot(),
+      steps: { session, writer: new JournalWriter(session), parked: (attempt) => this.#parked(attempt) },
     }
   }
 
@@ -160,13 +170,64 @@ export class Runs {
   }
 
   readonly #settled = (attempt: Attempt, outcome: Outcome): void => {
+    // The write that parks the task is on its way: if it succeeds, this outcome counts for nothing.
+    if (attempt.isParking) attempt.durable.whenDecided(() => this.#settled(attempt, outcome))
+    else if (attempt.joinedEnd !== null && !attempt.isWritten) void this.#confirm(attempt, attempt.joinedEnd, outcome)
+    else this.#ended(attempt, outcome)
+  }
+
+  /** The handler ended its task in its own transaction: the store knows whether that was committed. */
+  async #confirm(attempt: Attempt, end: JoinedEnd, outcome: Outcome): Promise<void> {
+    this.#host.heartbeat.settled(attempt)
+    const task = await this.#endedIn(attempt, end)
+    if (task === null) return this.#ended(attempt, outcome.kind === 'complete' ? notCommitted(attempt) : outcome)
+    attempt.record = task
+    attempt.isWritten = true
+    this.#host.heartbeat.drop(attempt)
+    this.#session.events.moved(end.task, end.change)
+    this.#host.over(attempt)
+    this.#ended(attempt, outcome)
+  }
+
+  /** The task as it ended; null: it has not ended, or the store cannot be asked. */
+  async #endedIn({ record: { id }, token }: Attempt, end: JoinedEnd): Promise<TaskRecord | null> {
+    try {
+      const [task] = await withPatience(this.#session, () => this.#session.store.get([id]))
+      // Retention may have removed it already.
+      if (task === null || task === undefined) return applyChange(end.task, end.change)
+      return hasOp(task, token, ['complete']) ? task : null
+    } catch {
+      return null
+    }
+  }
+
+  #ended(attempt: Attempt, outcome: Outcome): void {
     this.#leave(attempt)
     this.#host.heartbeat.settled(attempt)
     if (this.stuck.settled(attempt)) this.#host.stuckChanged()
-    if (outcome.kind === 'fail') attempt.failure ??= outcome
+    if (attempt.isParked) this.#warnIfSwallowed(attempt, outcome)
+    else if (outcome.kind === 'fail') attempt.failure ??= outcome
     if (!attempt.isWritten) this.#host.finisher.finish(attempt, outcome)
     attempt.batch?.settled(attempt)
     this.#host.freed()
+  }
+
+  /** The run is over. The slot stays taken until the handler settles or counts as stuck. */
+  #parked(attempt: Attempt): void {
+    attempt.isWritten = true
+    attempt.isParked = true
+    this.#host.heartbeat.drop(attempt)
+    this.#host.over(attempt)
+    attempt.abort('parked')
+  }
+
+  #warnIfSwallowed({ record: { id, type } }: Attempt, outcome: Outcome): void {
+    if ((outcome.kind === 'fail' && isParked(outcome.error)) || this.#swallowing.has(type)) return
+    this.#swallowing.add(type)
+    this.#session.logger.warn(
+      `the handler of '${type}' went on after its task was parked: what it did since counts for nothing. Do not catch Parked. This is said once for each type.`,
+      { task: id, type },
+    )
   }
 
   /** Writes the timeout at once. The slot stays taken until the handler settles or counts as stuck. */
@@ -190,6 +251,16 @@ export class Runs {
     this.#host.freed()
   }
 }
+
+const notCommitted = ({ record: { id } }: Attempt): Outcome => ({
+  kind: 'fail',
+  error: new HoldfastError(
+    'TX_NOT_COMMITTED',
+    `the handler of task ${id} returned, but the transaction that ctx.complete joined was not committed`,
+    { id },
+  ),
+  permanent: false,
+})
 
 /** A batch has one time limit, the shortest of its tasks; null if none has any. */
 const shortest = (attempts: readonly Attempt[]): number | null => {

@@ -1,8 +1,8 @@
 /** Handlers that did not stop when their signal aborted. Up to a limit, their slots are given to other tasks. Until they settle they are counted and listed. */
 import { channel } from 'node:diagnostics_channel'
-import { formatDuration } from '../../core/durations.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import type { Instant } from '../../core/task.ts'
+import { formatDuration } from '../../core/values/durations.ts'
 import type { Cancel } from '../clock.ts'
 import type { AbortReason } from '../handler.ts'
 import type { Session } from '../session.ts'
@@ -41,6 +41,7 @@ const TOLD: Readonly<Record<AbortReason, string>> = {
   cancelled: 'it was cancelled',
   'lease-lost': 'its lease was lost',
   shutdown: 'the shutdown',
+  parked: 'it was parked',
 }
 
 export class StuckHandlers {

@@ -1,17 +1,19 @@
 /** A worker runs handlers: the fetcher claims tasks, the heartbeat renews their leases, the finisher writes how they ended. */
-import { type Duration, parseDuration } from '../../core/durations.ts'
+
 import { HoldfastError } from '../../core/errors.ts'
 import type { TaskRecord } from '../../core/task.ts'
+import { type Duration, parseDuration } from '../../core/values/durations.ts'
+import type { Retention } from '../cleanup/retention.ts'
+import { Sweeper } from '../cleanup/sweeper.ts'
 import type { Client } from '../client.ts'
-import type { Cancel } from '../clock.ts'
+import { type Cancel, pause } from '../clock.ts'
 import type { TaskDefinition } from '../definition.ts'
 import type { BatchHandler, BatchOptions, Handler } from '../handler.ts'
+import { pauseQueueOf } from '../queues/pause-queue.ts'
+import type { Queues } from '../queues/queues.ts'
 import type { Session } from '../session.ts'
-import { pauseQueueOf } from '../tasks/pause-queue.ts'
-import type { Queues } from '../tasks/queues.ts'
-import type { Retention } from '../tasks/retention.ts'
-import { Sweeper } from '../tasks/sweeper.ts'
 import type { Attempt } from './attempt.ts'
+import { type Drained, type DrainOptions, drainSettings } from './draining.ts'
 import { MOST_AHEAD } from './fetch/claim-size.ts'
 import { type Delivery, Fetcher } from './fetch/fetcher.ts'
 import { Lanes } from './fetch/lanes.ts'
@@ -30,9 +32,12 @@ import { onSignals } from './signals.ts'
 
 /** With this many unwritten endings, no further task is started. */
 const MOST_UNWRITTEN = 4_000
+/** How soon a drain looks again for leases that may not be taken yet. */
+const LEFT_ALONE = 200
 /** After the abort at shutdown, how long a handler may take to settle. */
 const ABORT_GRACE = 1_000
 
+/** Claims tasks of the types that it handles and runs them, each under a lease. */
 export class Worker {
   readonly #session: Session
   readonly #settings: WorkerSettings
@@ -56,6 +61,10 @@ export class Worker {
   #stopping: Promise<void> | null = null
   #error: HoldfastError | null = null
   #isDraining = false
+  /** Asked again while it stops: running handlers get no more time. */
+  #isHurried = false
+  /** How many tasks were claimed. */
+  #delivered = 0
   readonly #idle: IdleWaiters
   #stoppedListeners: (() => void)[] = []
   #unsubscribe: Cancel = () => {}
@@ -94,8 +103,8 @@ export class Worker {
       heartbeat: this.#heartbeat,
       discards: (change) => retention.discards(change),
       pauseQueue: (task, wish) => pauseQueueOf(session, task, wish, queues),
-      ended: (attempt, result) => {
-        this.#hooks.taskEnded(attempt, result)
+      ended: (attempt, result, change) => {
+        this.#hooks.taskEnded(attempt, result, change)
         this.#fetcher.freed(attempt.record)
         this.#pumpSoon()
       },
@@ -106,6 +115,10 @@ export class Worker {
       heartbeat: this.#heartbeat,
       finisher: this.#finisher,
       hooks: this.#hooks,
+      over: (attempt) => {
+        this.#hooks.taskEnded(attempt, attempt.record)
+        this.#fetcher.freed(attempt.record)
+      },
       freed: () => this.#pumpSoon(),
       stuckChanged: () => this.#registration.changed(),
       allStuck: (error) => this.#allStuck(error),
@@ -199,15 +212,48 @@ export class Worker {
     if (this.#error !== null) throw this.#error
   }
 
-  /** Runs the tasks that are ready, and those that become ready meanwhile, then stops. Does not fire schedules. */
-  async drain(): Promise<void> {
-    const idle = this.#idle.next()
-    this.#scheduler = null
+  /**
+   * Runs the tasks that are ready, and those that become ready meanwhile, then stops. What only a rate, a pause or the places of other workers
+   * hold back is left, as a task that is due later is. For hosts that start a process or a function now and then (cron, Lambda),
+   * `schedules: true` also does what a worker does besides.
+   */
+  async drain(options: DrainOptions = {}): Promise<Drained> {
+    const { limit, schedules } = drainSettings(options)
+    if (!schedules) this.#scheduler = null
     this.#isDraining = true
+    let timeIsOver = false
+    const ended = Promise.withResolvers<void>()
+    this.#stoppedListeners.push(ended.resolve)
+    const idle = this.#idle.next()
     this.start()
-    await idle
+    const atLimit = (): void => {
+      timeIsOver = true
+      ended.resolve()
+    }
+    const cancel = limit === null ? () => {} : this.#session.clock.after(limit, atLimit)
+    await Promise.race([schedules ? this.#untilNothingIsDue() : idle, ended.promise])
+    cancel()
     await this.stop()
     if (this.#error !== null) throw this.#error
+    return { timeIsOver }
+  }
+
+  /**
+   * A task that ends may let the next slot of its schedule fire, so this looks again until a look finds nothing. A young process may not take
+   * lapsed leases yet: it waits until it may, otherwise a host that only ever starts young ones would never take them.
+   */
+  async #untilNothingIsDue(): Promise<void> {
+    await Promise.all([this.#sweeper.firstSweep, this.#retention.firstSweep])
+    for (let before = -1; this.#state === 'started'; ) {
+      if (this.#fetcher.hasLeftAlone) await pause(this.#session.clock, LEFT_ALONE)
+      else if (before === this.#delivered) return
+      before = this.#delivered
+      await this.#scheduler?.fireDue()
+      if (this.#state !== 'started') return
+      const idle = this.#idle.next()
+      this.#fetcher.lookAgain()
+      await idle
+    }
   }
 
   /** Claims nothing more and releases prefetched tasks. Running handlers get `timeout`, then their signal aborts with `shutdown`. */
@@ -216,7 +262,11 @@ export class Worker {
     const timeout =
       options.timeout === undefined ? this.#settings.stopTimeout : parseDuration(options.timeout, 'timeout')
     if (this.#stopping !== null) {
-      if (timeout === 0) this.#runs.abortAll()
+      if (timeout === 0) {
+        this.#isHurried = true
+        this.#runs.abortAll()
+        this.#idle.tell()
+      }
       return this.#stopping
     }
     this.#stopping = this.#shutDown(timeout)
@@ -229,9 +279,9 @@ export class Worker {
       const scheduled = this.#scheduler?.stop()
       await this.#fetcher.stop()
       this.#waiting.releaseAll()
-      await this.#untilSettled(timeout)
+      await this.#idle.until(timeout, () => this.#runs.size > 0 && !this.#isHurried)
       this.#runs.abortAll()
-      await this.#untilSettled(ABORT_GRACE)
+      await this.#idle.until(ABORT_GRACE, () => this.#runs.size > 0)
       await this.#children.close()
       // Handlers that have not settled by now lose their leases by lapse. Endings in flight are awaited.
       this.#runs.abandon()
@@ -250,10 +300,6 @@ export class Worker {
     this.#state = 'stopped'
     for (const done of this.#stoppedListeners) done()
     this.#idle.tell()
-  }
-
-  #untilSettled(timeout: number): Promise<void> {
-    return this.#idle.until(timeout, () => this.#runs.size > 0)
   }
 
   get #isBroken(): boolean {
@@ -280,12 +326,13 @@ export class Worker {
 
   #deliver(tasks: readonly TaskRecord[], { askedAt, isKept }: Delivery): void {
     if (tasks.length === 0) return
+    this.#delivered += tasks.length
     const attempts = tasks.map((task) => this.#runs.attemptOf(task, askedAt))
     if (!this.#isTaking || !isKept) {
       this.#release(attempts)
       return
     }
-    this.#heartbeat.hold(attempts)
+    this.#heartbeat.hold(attempts, askedAt)
     this.#waiting.add(attempts)
     this.#pump()
     this.#waiting.releaseSurplusLater()

@@ -3,7 +3,7 @@ import { claimOrder } from '../../core/claim-order.ts'
 import { isContactLost } from '../../core/errors.ts'
 import { isOverdue } from '../../core/guards.ts'
 import { claim, release } from '../../core/machine.ts'
-import { applyChange, type Instant, type TaskRecord } from '../../core/task.ts'
+import { applyChange, type Instant, type TaskRecord, withoutHistory } from '../../core/task.ts'
 import type { ClaimRequest, ClaimResult } from '../store.ts'
 import type { Committer } from './committer.ts'
 import { type AttemptOutcome, ClaimAttempts } from './hints/claim-attempts.ts'
@@ -24,6 +24,7 @@ const AHEAD_WAIT = 5_000
 /** The task of a hint this young is just being written. */
 const YOUNG = 2_000
 const YOUNG_WAIT = 60
+const LONG_LEASE = 30_000
 
 interface Parts {
   readonly tasks: Tasks
@@ -127,7 +128,8 @@ export class Claimer {
       if (this.#inHand.has(hint.key) || this.#isLeased(hint, now)) return
       this.#inHand.add(hint.key)
       outcome = await this.#try(hint, request, now, found).finally(() => this.#inHand.delete(hint.key))
-      if (outcome === 'taken') this.#contention.lost()
+      // What is left to others is not read for a while, so its lease must not end soon.
+      if (outcome === 'taken') this.#contention.lost(request.leaseTtl < LONG_LEASE ? undefined : hint)
     } finally {
       found.attempts.tried(hint, outcome)
     }
@@ -187,7 +189,7 @@ export class Claimer {
     if (found.attempts.isOver) void this.#release(live.task.id, live.task.lease!.token)
     else {
       found.attempts.leased()
-      found.leased.push({ ...live.task, history: [] })
+      found.leased.push(withoutHistory(live.task))
     }
   }
 
@@ -253,7 +255,7 @@ export class Claimer {
   addDue(live: LiveTask, { dueLimit }: ClaimRequest, found: Found): void {
     if (found.due.length >= dueLimit || found.due.some(({ id }) => id === live.task.id)) return
     this.#tasks.cache.set(live)
-    found.due.push({ ...live.task, history: [] })
+    found.due.push(withoutHistory(live.task))
   }
 
   /** The task of a hint. null: the task does not name this hint, which is withdrawn as soon as that is safe. */

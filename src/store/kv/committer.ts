@@ -39,9 +39,10 @@ export class Committer {
     return written === 'gone' ? 'gone' : written === null ? 'conflict' : 'written'
   }
 
-  renew(renewals: readonly Renewal[], now: Instant): Promise<Renewed[]> {
+  /** `now` is asked for at each try: a renewal that was held up and is decided again must not end the lease earlier than later ones did. */
+  renew(renewals: readonly Renewal[], now: () => Instant): Promise<Renewed[]> {
     return serializeByKey(renewals, idOf, async (renewal): Promise<Renewed> => {
-      const after = await this.#rewrite(renewal.id, true, ({ task }) => renewed(task, renewal, now))
+      const after = await this.#rewrite(renewal.id, true, ({ task }) => renewed(task, renewal, now()))
       if (after === 'gone' || after === null) return 'lost'
       return after.task.cancelRequestedAt === null ? 'held' : 'cancel'
     })
@@ -55,7 +56,7 @@ export class Committer {
   ): Promise<LiveTask | 'gone' | null> {
     let cached = this.#tasks.cache.get(id)
     for (let tries = 0; tries < TRIES; tries++) {
-      const before = cached ?? (await this.#tasks.read(id))
+      const before = cached ?? (await this.#tasks.read(id, isUrgent ? 'urgent' : 'last'))
       if (!isLive(before)) return 'gone'
       const task = decide(before)
       if (task === null) {
@@ -105,4 +106,4 @@ export class Committer {
 }
 
 const tooManyTries = (id: string): HoldfastError =>
-  new HoldfastError('STORE_CONFLICT', `task ${id} changed under every one of ${TRIES} tries`, { id })
+  new HoldfastError('STORE_CONFLICT', `task ${id} changed during each of ${TRIES} tries`, { id })

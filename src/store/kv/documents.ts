@@ -1,6 +1,7 @@
 /** Small named texts with a version. A document gets a deletion mark before it is deleted. */
-import { FLOW, PAUSE, SCHEDULE } from '../../core/document-names.ts'
+
 import { HoldfastError } from '../../core/errors.ts'
+import { FLOW, PAUSE, QUEUE, SCHEDULE } from '../../core/storage/document-names.ts'
 import type { Instant } from '../../core/task.ts'
 import type { Document, Documents } from '../store.ts'
 import type { Mark } from './access/key-value.ts'
@@ -16,8 +17,8 @@ interface StoredDocument extends Document {
 }
 
 const MOST_OWN = 1_000
-/** Every worker lists these every few seconds, so changes to them are announced. */
-const WATCHED: readonly string[] = [PAUSE, FLOW, SCHEDULE]
+/** Every worker lists these every few seconds or every minute, so changes to them are announced. */
+const WATCHED: readonly string[] = [PAUSE, FLOW, QUEUE, SCHEDULE]
 const TRIES = 20
 
 export class KvDocuments implements Documents {
@@ -90,7 +91,7 @@ export class KvDocuments implements Documents {
       const text = encode({ name, value, version, deletingAt: null })
       if ((await this.#kv.put(documentKey(name), text, stored?.mark ?? null)) !== null) return version
     }
-    throw new HoldfastError('STORE_CONFLICT', `document ${name} changed under every one of ${TRIES} tries`)
+    throw new HoldfastError('STORE_CONFLICT', `document ${name} changed during each of ${TRIES} tries`)
   }
 
   async list(prefix: string): Promise<readonly Document[]> {

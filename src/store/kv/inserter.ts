@@ -6,7 +6,7 @@ import type { Inserted, Insertion } from '../store.ts'
 import { serializeByKey } from './access/serialize-by-key.ts'
 import { type BundleSlot, bundleSlotsFor } from './hints/bundle-slots.ts'
 import type { Hints } from './hints/hints.ts'
-import type { TaskBody } from './records/bodies.ts'
+import { newNonce, type TaskBody } from './records/bodies.ts'
 import { readPastDeletion } from './records/deletion-mark.ts'
 import type { Keys, StoredKey } from './records/keys.ts'
 import { isLive, type LiveTask, type NewTask, type StoredTask, type Tasks, type Tombstone } from './records/tasks.ts'
@@ -48,38 +48,44 @@ export class Inserter {
   }
 
   async #insertOne({ task, key, replaces }: Insertion, slot: BundleSlot | undefined, now: Instant): Promise<Inserted> {
-    const largeValues = await this.#tasks.largeValues.save(task)
-    const request = { task, largeValues, slot, replaces }
+    const body = await this.#tasks.largeValues.save(task)
+    const request = { ...body, slot, replaces }
     const inserted = key === undefined ? await this.#insertPlain(request) : await this.#insertKeyed(request, key, now)
-    if (inserted.outcome !== 'created') this.#tasks.largeValues.discard(largeValues)
+    if (inserted.outcome !== 'created') await this.#tasks.discardRefused(task.id, body.largeValues)
     return inserted
   }
 
   async #insertPlain(request: Request): Promise<Inserted> {
-    const found = await this.#create(await this.#withHint(request, null))
-    return found === 'created' ? { outcome: 'created' } : { outcome: 'clash', task: found.task }
+    const insertId = newNonce()
+    const found = await this.#create(await this.#withHint(request, insertId))
+    // Another process moved the task before the reply came.
+    const isOwn = found === 'created' || found.insertId === insertId
+    return isOwn ? { outcome: 'created' } : { outcome: 'clash', task: found.task }
   }
 
-  async #withHint({ task, largeValues, slot }: Request, insertId: string | null): Promise<NewTask> {
+  async #withHint({ task, largeValues, slot }: Request, insertId: string): Promise<NewTask> {
     const since = performance.now()
     return { task, largeValues, insertId, since, hint: (await slot?.take()) ?? null }
   }
 
   async #insertKeyed({ slot, ...request }: Request, key: KeyRecord, now: Instant): Promise<Inserted> {
+    const insertId = newNonce()
     for (let tries = 0; tries < TRIES; tries++) {
-      const fresh = await this.#keys.activate(key, request, null)
+      const fresh = await this.#keys.activate(key, { insertId, ...request }, null)
       if (fresh !== null) return this.#finish(fresh, tries === 0 ? { ...request, slot } : request, now)
       // The rest may take long, and the other tasks of the bundle should not wait for it.
       slot?.giveUp()
       const found = await readPastDeletion(() => this.#keys.read(key.key), this.#now)
       if (found === null) continue
+      // The reply was lost, another process finished this insert, and the key has ended with its task since.
+      if (found.insertId === insertId && found.state !== 'active') return { outcome: 'created' }
       const holder = await this.#holderOf(found, now)
       const isLiveKey = holder !== 'nothing' && keyIsLive(found.record, holder.task !== null, now)
       if (isLiveKey && found.record.taskId !== request.replaces)
         return { outcome: 'existing', key: found.record, task: holder.task }
       const clash = await this.#tasks.read(request.task.id)
       if (isLive(clash)) return { outcome: 'clash', task: clash.task }
-      const replaced = await this.#keys.activate(key, request, found)
+      const replaced = await this.#keys.activate(key, { insertId, ...request }, found)
       if (replaced !== null) return this.#finish(replaced, request, now)
     }
     throw tooManyTries(`the idempotency key '${key.key}'`)
@@ -152,10 +158,10 @@ export class Inserter {
 }
 
 const isRepeat = (tombstone: Tombstone, made: NewTask): boolean =>
-  made.insertId !== null && tombstone.insertId === made.insertId && !tombstone.isEmpty
+  tombstone.insertId === made.insertId && !tombstone.isEmpty
 
 const namesOf = ({ task, key }: Insertion): readonly string[] =>
   key === undefined ? [`id ${task.id}`] : [`id ${task.id}`, `key ${key.key}`]
 
 const tooManyTries = (what: string): HoldfastError =>
-  new HoldfastError('STORE_CONFLICT', `${what} changed under every one of ${TRIES} tries`)
+  new HoldfastError('STORE_CONFLICT', `${what} changed during each of ${TRIES} tries`)

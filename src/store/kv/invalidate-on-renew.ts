@@ -23,14 +23,14 @@ export const invalidateOnRenew = (
   return {
     ...(claiming && { claiming }),
     ...(leasing && { leasing }),
-    hold: (leases: readonly HeldLease[]) => {
+    hold: (leases: readonly HeldLease[], since) => {
       // Leases that have ended stay in the map. The oldest are dropped once there are more than can be held.
       for (const { id, token } of leases) ids.set(token, id)
       for (const token of ids.keys()) {
         if (ids.size <= 2 * options.board.slots) break
         ids.delete(token)
       }
-      keeper.hold(leases)
+      keeper.hold(leases, since)
     },
     progress: (slot, progress) => keeper.progress(slot, progress),
     reportNow: () => keeper.reportNow?.(),

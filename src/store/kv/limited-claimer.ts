@@ -1,6 +1,6 @@
 /** Claims under the limits of a queue: chooses hints by turns, takes a place for each task, and then leases it. */
 import { isContactLost } from '../../core/errors.ts'
-import { type ClaimLimits, type GroupTurns, permitted, UNLIMITED } from '../../core/group-turns.ts'
+import { type ClaimLimits, type GroupTurns, permitted, UNLIMITED } from '../../core/flow/group-turns.ts'
 import { isOverdue } from '../../core/guards.ts'
 import { claim } from '../../core/machine.ts'
 import { applyChange, type Instant, type TaskRecord } from '../../core/task.ts'
@@ -335,7 +335,7 @@ class LimitedLook {
       claimer.leased(leased, this.#found)
     } catch (error) {
       if (!isContactLost(error)) throw error
-      // The claim may have been written, so the place stays until somebody finds that it was not.
+      // The claim may have been written, so the place stays until a later check finds that it was not.
       claimer.isUnclear(task.id, token, error, this.#found)
     }
   }

@@ -2,9 +2,9 @@
  * Lists and counts. Tasks that have not ended are found by their hints, ended tasks in the index of ended tasks. Without that
  * index a query reads all tasks.
  */
-import { PAGE_WEIGHT, weightOf } from '../../core/page-weight.ts'
+import { PAGE_WEIGHT, weightOf } from '../../core/storage/page-weight.ts'
 import type { Instant, TaskRecord } from '../../core/task.ts'
-import { isTerminal } from '../../core/task.ts'
+import { isTerminal, withoutHistory } from '../../core/task.ts'
 import { matches } from '../matching.ts'
 import type { Page, Query } from '../store.ts'
 import type { RetryingKeyValue } from './access/retrying-key-value.ts'
@@ -56,7 +56,7 @@ export class Queries {
         i += some.length
         for (const task of await readTasks(this.#tasks, some)) {
           if (task != null && matches(task, query, now)) {
-            found.push({ ...task, history: [] })
+            found.push(withoutHistory(task))
             weight += weightOf(task)
           }
           if (found.length === limit || weight >= PAGE_WEIGHT) return found

@@ -1,7 +1,8 @@
 /** The store contract on a versioned key-value store: get, create, compare-and-set, delete and ordered lists. */
-import type { Fact } from '../../core/diagnosis.ts'
+
 import { HoldfastError } from '../../core/errors.ts'
 import type { KeyRecord } from '../../core/idempotency.ts'
+import type { Fact } from '../../core/observe/diagnosis.ts'
 import type { Change, Instant, TaskRecord } from '../../core/task.ts'
 import type {
   Capability,
@@ -131,7 +132,7 @@ export class KvStore implements Store {
           })
         : null
     const inHand = new Set<string>()
-    const contention = new Contention()
+    const contention = new Contention(() => timers.mono())
     const context: HintContext = {
       retry: this.#kv.retry,
       cache: this.#hintCache,
@@ -185,7 +186,7 @@ export class KvStore implements Store {
 
   #written(after: LiveTask, before: LiveTask): void {
     this.#claimer.observe(after, before)
-    // Whoever ends a run gives up its places.
+    // The process that ends a run gives up its places.
     if (after.places.length < before.places.length) this.#places.give(before.places, before.task.lease!.token)
     // The hint is not new, so writing the task did not announce it.
     if (after.task.status === 'pending' && after.hint === before.hint) this.#hints.reannounce(after.hint!)
@@ -244,11 +245,12 @@ export class KvStore implements Store {
 
   renew(renewals: readonly Renewal[], now: Instant | null): Promise<Renewed[]> {
     return this.#call(async () => {
-      if (now !== null) return this.#committer.renew(renewals, now)
+      if (now !== null) return this.#committer.renew(renewals, () => now)
       const { now: early, late } = await this.#earlyWithMargin()
+      const read = this.#mono()
       return this.#committer.renew(
         renewals.map((renewal) => ({ ...renewal, leaseTtl: renewal.leaseTtl + late })),
-        early,
+        () => Math.floor(early + this.#mono() - read),
       )
     })
   }
@@ -270,7 +272,7 @@ export class KvStore implements Store {
           const stored = await this.#tasks.read(id)
           if (!isLive(stored)) return null
           this.#tasks.cache.set(stored)
-          return stored.task
+          return this.#tasks.withJournal(stored)
         }),
       ),
     )

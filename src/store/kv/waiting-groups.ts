@@ -1,6 +1,6 @@
 /** Which groups of a queue wait, by name. A hint tells only the hash of a group, its task the name. */
 import { isContactLost } from '../../core/errors.ts'
-import { groupsInTurn } from '../../core/group-turns.ts'
+import { groupsInTurn } from '../../core/flow/group-turns.ts'
 import type { Instant } from '../../core/task.ts'
 import type { ClaimRequest, GroupsRequest } from '../store.ts'
 import type { Hints } from './hints/hints.ts'

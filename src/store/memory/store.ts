@@ -2,13 +2,13 @@
 
 import { claimOrder } from '../../core/claim-order.ts'
 import { HoldfastError } from '../../core/errors.ts'
-import { groupsInTurn, permitted, UNLIMITED } from '../../core/group-turns.ts'
+import { groupsInTurn, permitted, UNLIMITED } from '../../core/flow/group-turns.ts'
 import { canCommit, isOverdue, isReady, renewed } from '../../core/guards.ts'
 import { type KeyRecord, keyIsLive } from '../../core/idempotency.ts'
 import { claim } from '../../core/machine.ts'
-import { nextClaimAt } from '../../core/next-claim.ts'
-import { cutToWeight, weightOf } from '../../core/page-weight.ts'
-import { applyChange, type Instant, type TaskRecord } from '../../core/task.ts'
+import { nextClaimAt } from '../../core/storage/next-claim.ts'
+import { cutToWeight, weightOf } from '../../core/storage/page-weight.ts'
+import { applyChange, type Instant, type TaskRecord, withoutHistory } from '../../core/task.ts'
 import { matches } from '../matching.ts'
 import type {
   Capability,
@@ -33,6 +33,7 @@ import type {
 } from '../store.ts'
 import { WakeListeners } from '../wake-listeners.ts'
 
+/** Options of `openMemory`. */
 export interface MemoryOptions {
   /** The store's clock. */
   readonly wall?: () => Instant
@@ -44,8 +45,7 @@ interface Kept {
   readonly documents: Map<string, Document>
 }
 
-const withoutHistory = (task: TaskRecord): TaskRecord => ({ ...task, history: [] })
-
+/** Opens a store in the memory of this process. */
 export const openMemory = ({ wall = Date.now }: MemoryOptions = {}): Store => new MemoryStore(wall)
 
 class MemoryStore implements Store {

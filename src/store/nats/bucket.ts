@@ -90,7 +90,7 @@ export class NatsBucket implements KeyValue {
     if (bytes.length > this.mostBytes)
       throw new HoldfastError(
         'PAYLOAD_TOO_LARGE',
-        `${bytes.length} bytes are more than this server takes in one message: raise max_payload (${this.#connected.nc.info?.max_payload}) or store less`,
+        `${bytes.length} bytes are more than this server accepts in one message: raise max_payload (${this.#connected.nc.info?.max_payload}) or store less`,
         { bytes: bytes.length },
       )
     try {

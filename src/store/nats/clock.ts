@@ -8,12 +8,21 @@ interface Anchor {
   readonly at: Instant
   /** Monotonic. */
   readonly mono: number
+  /** By how much the wall clock was ahead of the monotonic one when the server was asked. */
+  readonly lead: number
   readonly uncertainty: number
 }
 
 /** A quartz clock drifts by less than this fraction. */
 const DRIFT = 0.0002
 const ASK_EVERY = 10_000
+/**
+ * On Linux the monotonic clock stands still while the machine sleeps, and the wall clock does not. If they differ by this much more than
+ * before, the machine has slept, or its wall clock was set: the server knows.
+ */
+const SLEPT = 500
+/** A machine may sleep again while it asks. */
+const TRIES = 3
 /** A clock that is this far behind what it showed was set back. */
 const SET_BACK = 5_000
 const CLOCK_KEY = 'clock'
@@ -32,9 +41,14 @@ export class ServerClock {
   }
 
   async now(): Promise<{ at: Instant; uncertainty: number }> {
-    const anchor = this.#anchor
-    const isOld = anchor === null || performance.now() - anchor.mono > ASK_EVERY
-    return this.#from(isOld ? await this.ask() : anchor)
+    for (let tries = 0; tries < TRIES && this.#isOld(); tries++) await this.ask()
+    return this.#from(this.#anchor!)
+  }
+
+  #isOld(): boolean {
+    if (this.#anchor === null) return true
+    const { mono, lead } = this.#anchor
+    return performance.now() - mono > ASK_EVERY || Math.abs(leadNow() - lead) > SLEPT
   }
 
   /** The time by which a hint is due: the one that the last caller passed, else the server's. */
@@ -57,11 +71,12 @@ export class ServerClock {
 
   async #ask(): Promise<Anchor> {
     const begun = performance.now()
+    const lead = leadNow()
     const at = await this.#read()
     const mono = performance.now()
     // The server read its clock at some moment between request and reply.
     const uncertainty = Math.ceil((mono - begun) / 2) + 1
-    const anchor = { at: at + uncertainty, mono, uncertainty }
+    const anchor = { at: at + uncertainty, mono, lead, uncertainty }
     this.#anchor = anchor
     return anchor
   }
@@ -85,6 +100,10 @@ export class ServerClock {
     const elapsed = performance.now() - mono
     const carried = Math.floor(at + elapsed)
     this.#latest = this.#latest - carried > SET_BACK ? carried : Math.max(this.#latest, carried)
-    return { at: this.#latest, uncertainty: uncertainty + Math.ceil(elapsed * DRIFT) }
+    // A slow reading may have shown a time that is ahead. What is shown stays there until the server's time has come so far.
+    const ahead = this.#latest - carried
+    return { at: this.#latest, uncertainty: ahead + uncertainty + Math.ceil(elapsed * DRIFT) }
   }
 }
+
+const leadNow = (): number => Date.now() - performance.now()

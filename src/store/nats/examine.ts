@@ -1,5 +1,5 @@
 /** The facts about a NATS server and its streams that `doctor` reports. */
-import type { Fact } from '../../core/diagnosis.ts'
+import type { Fact } from '../../core/observe/diagnosis.ts'
 import type { Connected } from './connection/connection.ts'
 import { rightsFact } from './rights.ts'
 import { durabilityOf, faultsOf } from './streams.ts'

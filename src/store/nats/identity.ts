@@ -1,6 +1,7 @@
 /** Checks that the bucket is still the store that was opened: after every reconnect, and now and then. */
 import { randomUUID } from 'node:crypto'
 import { HoldfastError } from '../../core/errors.ts'
+import { refuseNewer } from '../../core/storage/schema-version.ts'
 import { IDENTITY } from '../kv/records/names.ts'
 import type { Connected } from './connection/connection.ts'
 import { isNotFound, isStreamNotFound, isWrongSequence } from './connection/errors.ts'
@@ -42,11 +43,7 @@ export class IdentityGuard {
         `bucket ${this.#subjects.bucket} has no ${IDENTITY}: it is not Holdfast's`,
       )
     const made = found ?? (await this.#make())
-    if (made.version > VERSION)
-      throw new HoldfastError('SCHEMA_NEWER', `bucket ${this.#subjects.bucket} has version ${made.version}`, {
-        found: made.version,
-        known: VERSION,
-      })
+    refuseNewer(`bucket ${this.#subjects.bucket}`, made.version, VERSION)
     this.#expected = made.identity
     this.#checkedAt = performance.now()
   }

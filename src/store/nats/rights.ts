@@ -1,6 +1,6 @@
 /** Finds out which permissions this user lacks, with requests that change nothing. */
 import { randomUUID } from 'node:crypto'
-import type { Fact } from '../../core/diagnosis.ts'
+import type { Fact } from '../../core/observe/diagnosis.ts'
 import type { Connected } from './connection/connection.ts'
 import { apiSubject, newInbox, writeSubject } from './connection/prefixes.ts'
 import type { Subjects } from './subjects.ts'
@@ -70,7 +70,7 @@ interface Violation {
 }
 
 /** The missing permissions: `publish to …`, `subscribe to …`. */
-const missingRights = async (connected: Connected, subjects: Subjects): Promise<readonly string[]> => {
+export const missingRights = async (connected: Connected, subjects: Subjects): Promise<readonly string[]> => {
   const { nc, newHeaders } = connected
   const refused = new Set<string>()
   const statuses = nc.status() as AsyncIterable<Violation> & { stop(): void }

@@ -2,6 +2,7 @@
 
 import { isContactLost } from '../../core/errors.ts'
 import type { Instant } from '../../core/task.ts'
+import { withMissingRights } from '../kv/missing-rights.ts'
 import { KvStore } from '../kv/store.ts'
 import type { ClaimRequest, ClaimResult, Inserted, Insertion, InsertOptions, Keeper, KeeperOptions } from '../store.ts'
 import { threadedKeeper } from '../threads/threaded-keeper.ts'
@@ -19,9 +20,11 @@ import { LaterHints } from './messages/later-hints.ts'
 import { LostDeliveries } from './messages/lost-deliveries.ts'
 import { MessageHints } from './messages/message-hints.ts'
 import { ReadyMessages } from './messages/ready-messages.ts'
+import { missingRights } from './rights.ts'
 import { durabilityOf, prepareStreams } from './streams.ts'
 import { Subjects } from './subjects.ts'
 
+/** Options of `openNats`. */
 export interface NatsOptions extends NatsConnectionOptions {
   /** Create the bucket if it does not exist. Default false. */
   readonly create?: boolean
@@ -51,9 +54,9 @@ const retryOpening = async <T>(call: () => Promise<T>, tries = OPEN_TRIES): Prom
 export const openNats = async (url: string, options: NatsOptions = {}): Promise<NatsStore> => {
   const place = placeOf(url)
   const connected = await connectTo(place, options)
+  const subjects = new Subjects(place.bucket)
   try {
     const { create = false, replicas = place.replicas, monitor = place.monitor } = options
-    const subjects = new Subjects(place.bucket)
     const made = await retryOpening(() => prepareStreams(connected, subjects, { create, replicas }))
     const guard = new IdentityGuard(connected, subjects)
     await retryOpening(() => guard.expect(create))
@@ -75,10 +78,13 @@ export const openNats = async (url: string, options: NatsOptions = {}): Promise<
     const keeper = threadedKeeper(thread, options.onWarning?.bind(options))
     return new NatsStore(connected, subjects, { address: place.address, clock, guard, monitor, keeper, warn })
   } catch (error) {
+    const refusal = await withMissingRights(asHoldfastError(error, place.address), 'this user may not', () =>
+      missingRights(connected, subjects),
+    )
     await connected.nc.close()
     // The servers of another domain may only be unreachable.
     const isOwnDomain = (options.domain ?? place.domain) === undefined
-    throw (isOwnDomain ? withoutJetStream(error, place.address) : null) ?? asHoldfastError(error, place.address)
+    throw (isOwnDomain ? withoutJetStream(error, place.address) : null) ?? refusal
   }
 }
 
@@ -101,6 +107,7 @@ const warning = (replicas: number, monitor: string | undefined, { onWarning }: N
 const definedOf = (options: Partial<Record<keyof NatsConnectionOptions, unknown>>): NatsConnectionOptions =>
   Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
 
+/** A store in a bucket of NATS JetStream. */
 export class NatsStore extends KvStore {
   readonly #clock: ServerClock
 

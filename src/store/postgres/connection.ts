@@ -1,7 +1,7 @@
 /** Connections: loads the driver on first use, adds deadlines to the pool, returns rows as arrays with bigints as numbers. */
 import type { Client, ClientConfig, Pool, PoolClient, PoolConfig } from 'pg'
 import { HoldfastError, isHoldfastError } from '../../core/errors.ts'
-import { isModuleMissing } from '../../core/missing-module.ts'
+import { isModuleMissing } from '../../core/host/missing-module.ts'
 import { asHoldfastError, mayRepeat } from './errors.ts'
 import { inlined } from './literals.ts'
 
@@ -324,8 +324,8 @@ const refuseScript = (): Promise<never> =>
 
 export const withoutSecrets = (url: string): string => {
   try {
-    const { protocol, hostname, port, pathname } = new URL(url)
-    return `${protocol}//${hostname}${port === '' ? '' : `:${port}`}${pathname}`
+    const { protocol, username, host, pathname } = new URL(url)
+    return `${protocol}//${username === '' ? '' : `${username}@`}${host}${pathname}`
   } catch {
     return 'postgres:'
   }

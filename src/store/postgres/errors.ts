@@ -34,7 +34,15 @@ const LOST = /terminated|timeout|not queryable|ended|closed|ECONN|EPIPE|ETIMEDOU
 
 /** Reasons why there was no connection. Nothing was sent, so nothing can have been stored. */
 interface Unconnected {
-  readonly reason: 'wrong-password' | 'not-allowed' | 'unknown-host' | 'refused' | 'tls' | 'no-database'
+  readonly reason:
+    | 'wrong-password'
+    | 'not-allowed'
+    | 'unknown-host'
+    | 'refused'
+    | 'tls'
+    | 'no-database'
+    | 'not-ready'
+    | 'too-many-connections'
   readonly matches: RegExp
   readonly advice: string
 }
@@ -48,10 +56,14 @@ const UNCONNECTED: readonly Unconnected[] = [
   },
   {
     reason: 'tls',
+    matches: /does not support SSL/i,
+    advice: 'This server has no TLS: remove sslmode from the address, or write sslmode=disable.',
+  },
+  {
+    reason: 'tls',
     // A rejection by pg_hba.conf mentions encryption too, but is not about it.
     matches: /^(?!.*pg_hba\.conf rejects).*(SSL|TLS|certificate|self.signed|no encryption)/i,
-    advice:
-      'Add ?sslmode=require to the address, or sslmode=disable where the server has no TLS; name its certificate in a pool of your own.',
+    advice: 'Add ?sslmode=require to the address; name the certificate of the server in a pool of your own.',
   },
   {
     reason: 'not-allowed',
@@ -73,6 +85,16 @@ const UNCONNECTED: readonly Unconnected[] = [
     matches: /^3D000/,
     advice: 'Make the database first (createdb), then run `holdfast init URL` or connect with create: true.',
   },
+  {
+    reason: 'not-ready',
+    matches: /^57P03/,
+    advice: 'The server is starting or shutting down: try again when it is up.',
+  },
+  {
+    reason: 'too-many-connections',
+    matches: /^53300/,
+    advice: 'Raise max_connections of the server, give processes smaller pools (?max=2), or put PgBouncer between.',
+  },
 ]
 
 const unconnected = (code: string, message: string): Unconnected | null =>
@@ -93,6 +115,20 @@ const factsOf = (code: string | undefined): Record<string, string> =>
 
 export const asHoldfastError = (error: unknown, address: string): HoldfastError => {
   if (error instanceof HoldfastError) return error
+  if ((error as DatabaseError | null)?.code === 'ERR_INVALID_URL')
+    return new HoldfastError(
+      'INVALID_OPTION',
+      'the address of PostgreSQL cannot be read: in user and password, special characters must be percent-encoded (# is %23, / is %2F, ? is %3F)',
+      { field: 'url' },
+      error,
+    )
+  if ((error as DatabaseError | null)?.code === '42P07')
+    return new HoldfastError(
+      'INVALID_OPTION',
+      `${address}: ${(error as Error).message}: this schema has tables of others; name another one for Holdfast, as in ?schema=holdfast`,
+      { field: 'schema', sqlState: '42P07' },
+      error,
+    )
   const { message, code } =
     error instanceof Error
       ? { message: messageOf(error), code: (error as DatabaseError).code }
@@ -110,7 +146,7 @@ export const asHoldfastError = (error: unknown, address: string): HoldfastError 
   const known = codeOf(code, message)
   const advice =
     known === 'INVALID_OPTION'
-      ? ': behind PgBouncer in transaction mode connect with prepare: false and listen: false'
+      ? ': behind PgBouncer in transaction mode connect with prepare: false and listen: false (in an address: ?prepare=false&listen=false)'
       : ''
   return new HoldfastError(
     known,

@@ -1,5 +1,5 @@
 /** Collects facts for `doctor`: settings, privileges, open transactions, dead rows. Decides nothing. */
-import type { Fact } from '../../core/diagnosis.ts'
+import type { Fact } from '../../core/observe/diagnosis.ts'
 import type { Executor } from './connection.ts'
 import { SCHEMA_VERSION, schemaVersion } from './schema.ts'
 
@@ -60,22 +60,7 @@ export const examine = async (executor: Executor, schema: string): Promise<Fact[
       isEnough: number >= LEAST_VERSION * 10_000,
     },
     { check: 'schema', found: await schemaVersion(executor, schema), known: SCHEMA_VERSION },
-    { check: 'durability', setting: 'fsync', value: fsync, wanted: 'on', how: ALTER('fsync') },
-    {
-      check: 'durability',
-      setting: 'full_page_writes',
-      value: fullPages,
-      wanted: 'on',
-      how: ALTER('full_page_writes'),
-    },
-    {
-      check: 'durability',
-      setting: 'synchronous_commit',
-      // 'local' and the remote settings are durable too.
-      value: commit === 'off' ? 'off' : 'on',
-      wanted: 'on',
-      how: `alter role ${user} set synchronous_commit = on;`,
-    },
+    ...durabilityOf({ fsync, fullPages, commit, user }),
     {
       check: 'permissions',
       who: `role ${user}`,
@@ -93,16 +78,7 @@ export const examine = async (executor: Executor, schema: string): Promise<Fact[
       howToSee: 'grant pg_read_all_stats to this role',
     },
     { check: 'vacuum', setting: 'autovacuum', isOn: autovacuum === 'on', how: ALTER('autovacuum') },
-    ...tables.map(
-      ([name, dead, live]): Fact => ({
-        check: 'bloat',
-        what: `table ${name}`,
-        dead: Number(dead),
-        live: Number(live),
-        unit: 'rows',
-        how: `vacuum (analyze) ${bare}.${name}; and if it comes again, look for transactions that stay open.`,
-      }),
-    ),
+    ...tables.map(([name, dead, live]) => bloatOf(bare, name as string, Number(dead), Number(live))),
     {
       check: 'connections',
       used: sessions![0] as number,
@@ -111,3 +87,32 @@ export const examine = async (executor: Executor, schema: string): Promise<Fact[
     },
   ]
 }
+
+interface DurabilitySettings {
+  readonly fsync: string
+  readonly fullPages: string
+  readonly commit: string
+  readonly user: string
+}
+
+const durabilityOf = ({ fsync, fullPages, commit, user }: DurabilitySettings): readonly Fact[] => [
+  { check: 'durability', setting: 'fsync', value: fsync, wanted: 'on', how: ALTER('fsync') },
+  { check: 'durability', setting: 'full_page_writes', value: fullPages, wanted: 'on', how: ALTER('full_page_writes') },
+  {
+    check: 'durability',
+    setting: 'synchronous_commit',
+    // 'local' and the remote settings are durable too.
+    value: commit === 'off' ? 'off' : 'on',
+    wanted: 'on',
+    how: `alter role ${user} set synchronous_commit = on;`,
+  },
+]
+
+const bloatOf = (schema: string, table: string, dead: number, live: number): Fact => ({
+  check: 'bloat',
+  what: `table ${table}`,
+  dead,
+  live,
+  unit: 'rows',
+  how: `vacuum (analyze) ${schema}.${table}; if it happens again, look for transactions that stay open.`,
+})

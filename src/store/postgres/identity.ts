@@ -1,6 +1,6 @@
 /** Checks that this is still the store that we connected to: on every new connection, and periodically on existing ones. */
 import { HoldfastError } from '../../core/errors.ts'
-import { replacedBy, type StoreState } from '../../core/restore.ts'
+import { replacedBy, type StoreState } from '../../core/storage/restore.ts'
 import type { Executor, Guard } from './connection.ts'
 import { growEpoch, readState, schemaVersion } from './schema.ts'
 
@@ -34,16 +34,24 @@ export class IdentityGuard implements Guard {
     const isTime = this.isDue
     // Set before the query, so that concurrent calls do not all check.
     this.#checkedAt = performance.now()
+    try {
+      await this.#compare(executor, isTime)
+    } catch (error) {
+      // Every call must hear of it, not only the one that happened to check.
+      this.#checkedAt = Number.NEGATIVE_INFINITY
+      throw error
+    }
+  }
+
+  async #compare(executor: Executor, isTime: boolean): Promise<void> {
+    // As known before the question: while its answer is on the way, another connection may see the epoch grow.
+    const before = this.#state!
     const isThere = (await schemaVersion(executor, this.#schema)) > 0
     const found = isThere ? await readState(executor, this.#schema) : { identity: null, epoch: 0 }
-    const why = replacedBy(this.#state, found)
-    if (why === null) {
-      this.#see(found.epoch)
-      if (isTime) await this.#grow(executor)
-      return
-    }
-    this.#checkedAt = Number.NEGATIVE_INFINITY
-    throw new HoldfastError('STORE_IDENTITY_CHANGED', `the database ${why}`)
+    const why = replacedBy(before, found)
+    if (why !== null) throw new HoldfastError('STORE_IDENTITY_CHANGED', `the database ${why}`)
+    this.#see(found.epoch)
+    if (isTime) await this.#grow(executor)
   }
 
   /** One small write every five seconds of use, so that a restored older state has an older epoch. */

@@ -1,10 +1,10 @@
 /** Opens a store: finds the address, checks the server's settings, and prepares the schema. */
 import { randomUUID } from 'node:crypto'
 import type { ClientConfig, Pool } from 'pg'
-import { parseDuration } from '../../core/durations.ts'
 import { HoldfastError } from '../../core/errors.ts'
-import { nearest } from '../../core/option-names.ts'
-import { refuseUnknownSettings, settingsIn } from '../../core/settings.ts'
+import { checkInteger } from '../../core/submission.ts'
+import { parseDuration } from '../../core/values/durations.ts'
+import { forDriver } from './address-settings.ts'
 import { type ConnectionPolicy, type Connections, withoutSecrets } from './connection.ts'
 import type { Password } from './password-channel.ts'
 import { migrate, readMeta, SCHEMA_VERSION, schemaVersion } from './schema.ts'
@@ -25,25 +25,9 @@ export interface Place {
 export const placeOf = (url: string | null, pool: Pool | undefined): Place => {
   if (pool !== undefined) return placeOfPool(pool)
   if (url === null) throw new HoldfastError('INVALID_OPTION', 'postgres needs an address or a pool', { field: 'url' })
-  refuseTypingErrors(url)
-  const config = { connectionString: url.replace(SCHEMA_IN_URL, '$1') }
+  const config = { connectionString: forDriver(url) }
   return { config, portable: config, password: null, address: withoutSecrets(url) }
 }
-
-/** `?schema=jobs` in an address. The driver does not know this setting. */
-const SCHEMA_IN_URL = /([?&])schema=([^&]*)&?/
-
-/** Refuses settings that are near-misses of ours. All others are passed to the driver, which alone knows what it accepts. */
-const refuseTypingErrors = (url: string): void => {
-  const meant = [...settingsIn(url)].filter((name) => nearest(name, [SCHEMA]) !== null)
-  refuseUnknownSettings(withoutSecrets(url), meant, [SCHEMA])
-}
-
-const SCHEMA = 'schema'
-
-/** The option, or the address. Quoted for use in statements. */
-export const schemaOf = (url: string | null, schema: string | undefined): string =>
-  checkSchema(schema ?? SCHEMA_IN_URL.exec(url ?? '')?.[2] ?? 'holdfast')
 
 const placeOfPool = ({ options }: Pool): Place => {
   const { connectionString, host, port, user, password, database, ssl, stream } = options
@@ -55,7 +39,7 @@ const placeOfPool = ({ options }: Pool): Place => {
   ) as ClientConfig
   const address =
     connectionString === undefined
-      ? `postgres://${host ?? 'localhost'}:${port ?? 5432}/${database ?? ''}`
+      ? `postgres://${user === undefined ? '' : `${user}@`}${host ?? 'localhost'}:${port ?? 5432}/${database ?? ''}`
       : withoutSecrets(connectionString)
   const isAsked = typeof password === 'function'
   const { password: _, ...others } = config
@@ -67,13 +51,16 @@ const placeOfPool = ({ options }: Pool): Place => {
   }
 }
 
+/** Connections of the pool. */
+export const poolSizeOf = ({ max = 6 }: PostgresOptions): number => checkInteger(max, 'max', 1, 10_000)
+
 const CONNECT_DEADLINE = 5_000
 const SHORTEST_DEADLINE = 100
 
 export const connectionPolicyOf = ({ prepare = true, queryTimeout = '15s' }: PostgresOptions): ConnectionPolicy => {
   const query = parseDuration(queryTimeout, 'queryTimeout')
   if (query < SHORTEST_DEADLINE)
-    throw new HoldfastError('INVALID_OPTION', `queryTimeout is ${query} ms; the least is ${SHORTEST_DEADLINE} ms`, {
+    throw new HoldfastError('INVALID_OPTION', `queryTimeout is ${query} ms; the minimum is ${SHORTEST_DEADLINE} ms`, {
       field: 'queryTimeout',
     })
   return { prepare, deadlines: { connect: Math.min(query, CONNECT_DEADLINE), query } }
@@ -81,8 +68,8 @@ export const connectionPolicyOf = ({ prepare = true, queryTimeout = '15s' }: Pos
 
 const SCHEMA_NAME = /^[a-z_][a-z0-9_]{0,62}$/
 
-/** The only name in a statement that is not a parameter. */
-const checkSchema = (schema: string): string => {
+/** The only name in a statement that is not a parameter; quoted. */
+export const checkSchema = (schema: string): string => {
   if (typeof schema === 'string' && SCHEMA_NAME.test(schema)) return `"${schema}"`
   throw new HoldfastError(
     'INVALID_OPTION',
@@ -114,8 +101,16 @@ export const prepareSchema = async (
   connections: Connections,
   schema: string,
   { create = false, migrate: mayMigrate = true, onCreated }: PostgresOptions,
+  isOfAddress: boolean,
 ): Promise<string> => {
   const found = await schemaVersion(connections.asExecutor(), schema)
+  // In the address that an application shares with prisma. Our tables among its own would be drift to its migrations.
+  if (found === 0 && isOfAddress && schema === '"public"')
+    throw new HoldfastError(
+      'INVALID_OPTION',
+      "the address says schema=public, as prisma writes it for itself: leave that out for Holdfast, or name its schema with connect(url, { postgres: { schema: 'holdfast' } })",
+      { field: 'schema' },
+    )
   if (found === 0 && !create) {
     throw new HoldfastError(
       'STORE_NOT_FOUND',

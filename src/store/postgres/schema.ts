@@ -1,13 +1,15 @@
 /** The tables, as numbered migrations under an advisory lock: forward only, never edited after a release. */
 import { randomUUID } from 'node:crypto'
-import { HoldfastError } from '../../core/errors.ts'
-import { FENCE_LEAP, type StoreState } from '../../core/restore.ts'
+import { FENCE_LEAP, type StoreState } from '../../core/storage/restore.ts'
+import { refuseNewer } from '../../core/storage/schema-version.ts'
 import type { Executor } from './connection.ts'
 import { tables } from './migrations/1-tables.ts'
 import { changes } from './migrations/2-changes.ts'
 import { claim } from './migrations/3-claim.ts'
 import { leaseTtl } from './migrations/4-lease-ttl.ts'
 import { groups } from './migrations/5-groups.ts'
+import { claimInOrder } from './migrations/6-claim-in-order.ts'
+import { journal } from './migrations/6-journal.ts'
 
 /** Neither running nor unchanged since completion: those have other indexes. */
 export const AT_REST = `status <> 'running' and (status <> 'completed' or updated_at <> completed_at)`
@@ -16,7 +18,14 @@ export const AT_REST = `status <> 'running' and (status <> 'completed' or update
 export const MOVED = `revision > 1 and ${AT_REST}`
 
 /** Frozen: test/store/sql/migrations.test.ts has the hash of each. To change the schema, add a file at the end. */
-export const MIGRATIONS: readonly ((schema: string) => string)[] = [tables, changes, claim, leaseTtl, groups]
+export const MIGRATIONS: readonly ((schema: string) => string)[] = [
+  tables,
+  changes,
+  claim,
+  leaseTtl,
+  groups,
+  (schema) => journal(schema) + claimInOrder(schema),
+]
 
 export const SCHEMA_VERSION = MIGRATIONS.length
 
@@ -33,13 +42,7 @@ export const schemaVersion = async (executor: Executor, schema: string): Promise
   )
   if (table === undefined) return 0
   const found = Number((await readMeta(executor, schema, 'schema_version')) ?? 0)
-  if (found > SCHEMA_VERSION) {
-    throw new HoldfastError(
-      'SCHEMA_NEWER',
-      `the store has schema ${found}; this release knows up to ${SCHEMA_VERSION}`,
-      { found, known: SCHEMA_VERSION },
-    )
-  }
+  refuseNewer('the store', found, SCHEMA_VERSION)
   return found
 }
 

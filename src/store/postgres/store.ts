@@ -1,9 +1,10 @@
 /** PostgreSQL: the store for more than one machine. */
 import type { Pool } from 'pg'
-import type { Fact } from '../../core/diagnosis.ts'
-import type { Duration } from '../../core/durations.ts'
 import type { KeyRecord } from '../../core/idempotency.ts'
+import type { Fact } from '../../core/observe/diagnosis.ts'
 import type { Change, Instant, TaskRecord } from '../../core/task.ts'
+import type { Duration } from '../../core/values/durations.ts'
+import { countLater, laterWithout } from '../sql/waiting.ts'
 import type {
   Capability,
   ClaimRequest,
@@ -17,6 +18,7 @@ import type {
   Inserted,
   Insertion,
   InsertOptions,
+  JoinedTransaction,
   Keeper,
   KeeperOptions,
   Page,
@@ -31,13 +33,22 @@ import type {
   WakeListener,
 } from '../store.ts'
 import { threadedKeeper } from '../threads/threaded-keeper.ts'
+import { addressSettings } from './address-settings.ts'
 import { CLOCK, Claimer, readClock } from './claim/claimer.ts'
 import { type ConnectionPolicy, Connections, connectionConfig, type Executor, type Value } from './connection.ts'
 import { asHoldfastError } from './errors.ts'
 import { examine } from './examine.ts'
 import { IdentityGuard } from './identity.ts'
 import type { KeeperPlace } from './keeper.ts'
-import { checkSettings, connectionPolicyOf, type Place, placeOf, prepareSchema, schemaOf } from './opening.ts'
+import {
+  checkSchema,
+  checkSettings,
+  connectionPolicyOf,
+  type Place,
+  placeOf,
+  poolSizeOf,
+  prepareSchema,
+} from './opening.ts'
 import { type PasswordServer, servePasswords } from './password-channel.ts'
 import { countBounded, countQueues, listBounded } from './read/bounded.ts'
 import { postgresDetachedKeys } from './read/detached-keys.ts'
@@ -45,14 +56,15 @@ import { postgresDocuments } from './read/documents.ts'
 import { OpenTransactions } from './read/open-transactions.ts'
 import { countTasks, findKeys, getTasks, listTasks } from './read/query.ts'
 import { acceptRestore } from './schema.ts'
-import { joinTransaction } from './transaction.ts'
+import { joinedTransaction, joinTransaction } from './transaction/join.ts'
 import { Wake } from './wake/listener.ts'
 import { Committer } from './write/commit.ts'
 import { type Into, insertAll, insertKeyless } from './write/insert.ts'
 import { renewLeases } from './write/renew.ts'
 
+/** Options of `openPostgres`. */
 export interface PostgresOptions {
-  /** The schema with Holdfast's tables. Default: `?schema=` of the address, or 'holdfast'. */
+  /** The schema with Holdfast's tables. Default 'holdfast'. This and `listen`, `prepare` and `max` may also be settings of the address. */
   readonly schema?: string
   /** Create the schema if it does not exist. Default false. */
   readonly create?: boolean
@@ -86,10 +98,16 @@ export const POSTGRES_OPTIONS: ReadonlySet<string> = new Set<keyof PostgresOptio
   'onWarning',
 ])
 
-export const openPostgres = async (url: string | null, options: PostgresOptions = {}): Promise<Store> => {
-  const schema = schemaOf(url, options.schema)
+/** Opens a store in a schema of PostgreSQL. */
+export const openPostgres = async (url: string | null, given: PostgresOptions = {}): Promise<Store> => {
+  // An option that is undefined is not given.
+  const set = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as PostgresOptions
+  const settings = addressSettings(url)
+  const options = { ...settings, ...set }
+  const schema = checkSchema(options.schema ?? 'holdfast')
   const policy = connectionPolicyOf(options)
-  const { pool, max = 6, listen = true } = options
+  const { pool, listen = true } = options
+  const max = poolSizeOf(options)
   const place = placeOf(url, pool)
   const guard = new IdentityGuard(schema)
   const connections = pool
@@ -97,7 +115,8 @@ export const openPostgres = async (url: string | null, options: PostgresOptions 
     : await Connections.open(place.config, place.address, { ...policy, max, guard })
   try {
     await checkSettings(connections, options)
-    const identity = await prepareSchema(connections, schema, options)
+    const isOfAddress = settings.schema !== undefined && set.schema === undefined
+    const identity = await prepareSchema(connections, schema, options, isOfAddress)
     await guard.expect(connections.asExecutor())
     return new PostgresStore({ connections, schema, identity, place, policy, listen, onWarning: options.onWarning })
   } catch (error) {
@@ -179,7 +198,8 @@ class PostgresStore implements Store {
     const expected = given ?? null
     const queues = [...new Set(insertions.map(({ task }) => task.queue))]
     if (tx !== undefined) return this.#insertInTransaction(tx, insertions, now, this.#into(queues, expected))
-    const keyed = insertions.some(({ key }) => key !== undefined)
+    // The rows of a key or a journal are written with the task or not at all.
+    const keyed = insertions.some(({ key, task }) => key !== undefined || task.hasJournal)
     const notice = this.#wake.begin(queues)
     const into = this.#into(notice.queues, expected)
     try {
@@ -217,8 +237,16 @@ class PostgresStore implements Store {
     return { schema: this.#schema, channel: this.#wake.channel, queues, expected }
   }
 
+  join(tx: unknown): JoinedTransaction {
+    return joinedTransaction(tx, { schema: this.#schema, identity: this.#identity, address: this.address })
+  }
+
   claim(want: ClaimRequest): Promise<ClaimResult> {
     return this.#claimer.look(want)
+  }
+
+  isCongested(): boolean {
+    return this.#claimer.isCongested
   }
 
   waitingGroups(request: GroupsRequest): Promise<readonly string[]> {
@@ -262,14 +290,15 @@ class PostgresStore implements Store {
   }
 
   async list(query: Query, page: Page): Promise<TaskList> {
-    const { order, maxScanned } = page
-    if (maxScanned !== undefined && order === 'newest')
-      return listBounded(this.#executor(), this.#schema, query, page, maxScanned)
+    const { maxScanned } = page
+    if (maxScanned !== undefined) return listBounded(this.#executor(), this.#schema, query, page, maxScanned)
     return { tasks: await listTasks(this.#executor(), this.#schema, query, page), stoppedAt: null }
   }
 
   async count(query: Query, { cap, maxScanned, now }: CountLimits): Promise<Counted> {
     if (maxScanned !== undefined) return countBounded(this.#executor(), this.#schema, query, cap, maxScanned, now)
+    const later = countLater(query, (one) => this.count(one, { cap, now }))
+    if (later !== null) return laterWithout(await later.all, await later.parked)
     const counted = await countTasks(this.#executor(), this.#schema, query, cap + 1, now)
     return { count: Math.min(counted, cap), capped: counted > cap }
   }

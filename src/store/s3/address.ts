@@ -1,6 +1,6 @@
 /** Parses `s3://bucket/prefix?endpoint=…&region=…`. Credentials are never part of it: the AWS SDK finds them. */
 import { HoldfastError } from '../../core/errors.ts'
-import { refuseUnknownSettings } from '../../core/settings.ts'
+import { refuseUnknownSettings } from '../../core/values/settings.ts'
 
 export interface S3Place {
   readonly bucket: string

@@ -4,7 +4,7 @@
  */
 import type { S3Client, S3ClientConfig } from '@aws-sdk/client-s3'
 import { HoldfastError } from '../../core/errors.ts'
-import { isModuleMissing } from '../../core/missing-module.ts'
+import { isModuleMissing } from '../../core/host/missing-module.ts'
 import type { S3Place } from './address.ts'
 import type { ServerClock } from './clock.ts'
 import { addCredentialRefresh } from './credentials.ts'

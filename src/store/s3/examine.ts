@@ -1,6 +1,6 @@
 /** The facts about a bucket that `doctor` reports: conditional writes, lifecycle rules, versioning. */
 import type { LifecycleRule } from '@aws-sdk/client-s3'
-import type { Fact } from '../../core/diagnosis.ts'
+import type { Fact } from '../../core/observe/diagnosis.ts'
 import type { S3Place } from './address.ts'
 import type { Driver } from './client.ts'
 import { nameOf, statusOf } from './errors.ts'

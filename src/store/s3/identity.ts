@@ -1,6 +1,7 @@
 /** The identity of a store: one object, created once and checked now and then, in case the bucket was emptied or replaced. */
 import { randomUUID } from 'node:crypto'
 import { HoldfastError } from '../../core/errors.ts'
+import { refuseNewer } from '../../core/storage/schema-version.ts'
 import type { KeyValue } from '../kv/access/key-value.ts'
 import { IDENTITY } from '../kv/records/names.ts'
 
@@ -50,9 +51,8 @@ export const openIdentity = async (
     found = await read(kv)
   }
   if (found === null)
-    throw new HoldfastError('STORE_UNAVAILABLE', `${kv.address}: ${IDENTITY} was written and is not there`)
-  if (found.layout > LAYOUT)
-    throw new HoldfastError('SCHEMA_NEWER', `${kv.address} has layout ${found.layout}, this release knows ${LAYOUT}`)
+    throw new HoldfastError('STORE_UNAVAILABLE', `${kv.address}: ${IDENTITY} was written and is missing`)
+  refuseNewer(kv.address, found.layout, LAYOUT)
   return found.holdfast
 }
 

@@ -1,18 +1,22 @@
-/** Finds out which permissions these credentials lack, with an object of its own. */
+/** Finds out which permissions these credentials lack, with requests that change nothing. */
 import { randomUUID } from 'node:crypto'
-import type { Fact } from '../../core/diagnosis.ts'
 import { isHoldfastError } from '../../core/errors.ts'
+import type { Fact } from '../../core/observe/diagnosis.ts'
 import { RetryingKeyValue } from '../kv/access/retrying-key-value.ts'
 import { PROOF } from '../kv/records/names.ts'
 import type { S3KeyValue } from './key-value.ts'
 
-/** Only permissions that a worker needs. */
+/** No server has written this etag. */
+const NO_MARK = '"00000000000000000000000000000000"'
+
+/** Only permissions that a worker needs. They are tried on an object that does not exist. */
 export const missingRights = async (kv: S3KeyValue): Promise<readonly string[]> => {
   const retrying = new RetryingKeyValue(kv)
   const key = `${PROOF}rights-${randomUUID()}`
   const tries: readonly (readonly [right: string, attempt: () => Promise<unknown>])[] = [
     ['s3:ListBucket', () => retrying.list(key, { limit: 1 })],
-    ['s3:PutObject', () => retrying.create(key, randomUUID())],
+    // Written only by a server that ignores the condition. The delete below removes it again.
+    ['s3:PutObject', () => kv.update(key, randomUUID(), NO_MARK)],
     ['s3:GetObject', () => retrying.get(key)],
     ['s3:DeleteObject', () => retrying.delete([key])],
   ]

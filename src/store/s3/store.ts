@@ -1,8 +1,9 @@
 /** A store on S3 or a compatible server. It needs nothing but a bucket. */
 import type { S3ClientConfig } from '@aws-sdk/client-s3'
-import { type Duration, parseDuration } from '../../core/durations.ts'
 import { HoldfastError, isHoldfastError } from '../../core/errors.ts'
+import { type Duration, parseDuration } from '../../core/values/durations.ts'
 import { RetryingKeyValue } from '../kv/access/retrying-key-value.ts'
+import { withMissingRights } from '../kv/missing-rights.ts'
 import { KvStore } from '../kv/store.ts'
 import type { Store } from '../store.ts'
 import { threadedKeeper } from '../threads/threaded-keeper.ts'
@@ -13,7 +14,9 @@ import { checkIdentity, type IdentityOptions, openIdentity } from './identity.ts
 import type { KeeperPlace } from './keeper.ts'
 import { S3KeyValue } from './key-value.ts'
 import { ProofRecord } from './proof-record.ts'
+import { missingRights } from './rights.ts'
 
+/** Options of `openS3`. */
 export interface S3Options {
   /** Create the store in the bucket if it does not exist. Default false. */
   readonly create?: boolean
@@ -30,13 +33,14 @@ export interface S3Options {
 const LEASE_TTL = 30_000
 const SHORTEST_DEADLINE = 100
 
+/** Opens a store in a bucket. */
 export const openS3 = async (url: string, options: S3Options = {}): Promise<Store> => {
   const place = parseAddress(url)
   const requestTimeout = parseDuration(options.requestTimeout ?? '10s', 'requestTimeout')
   if (requestTimeout < SHORTEST_DEADLINE)
     throw new HoldfastError(
       'INVALID_OPTION',
-      `requestTimeout is ${requestTimeout} ms; the least is ${SHORTEST_DEADLINE} ms`,
+      `requestTimeout is ${requestTimeout} ms; the minimum is ${SHORTEST_DEADLINE} ms`,
       {
         field: 'requestTimeout',
       },
@@ -74,7 +78,8 @@ export const openS3 = async (url: string, options: S3Options = {}): Promise<Stor
       examine: () => examine(driver, kv, place, proof),
       ...(keeper && { keeper }),
     })
-  } catch (error) {
+  } catch (refusal) {
+    const error = await withMissingRights(refusal, 'these credentials lack', () => missingRights(kv))
     await kv.close()
     throw isHoldfastError(error, 'STORE_NOT_FOUND') && error.details['name'] === 'NoSuchBucket'
       ? new HoldfastError(

@@ -9,8 +9,12 @@ export interface Condition {
   readonly values: readonly Cell[]
 }
 
-const viewCondition = ({ status, available, retried }: ViewFilter, now: Instant): Condition => ({
-  sql: `(status = '${status}'${available === undefined ? '' : available === 'now' ? ' and available_at <= ?' : ' and available_at > ?'}${retried ? ' and retry_count > 0' : ''})`,
+/** Queries must repeat these texts exactly, or the planner does not use the index. */
+export const PARKED = `status = 'pending' and parked_revision = revision`
+const NOT_PARKED = 'coalesce(parked_revision, 0) <> revision'
+
+const viewCondition = ({ status, available, retried, parked }: ViewFilter, now: Instant): Condition => ({
+  sql: `(status = '${status}'${available === undefined ? '' : available === 'now' ? ' and available_at <= ?' : ' and available_at > ?'}${retried ? ' and retry_count > 0' : ''}${parked === undefined ? '' : ` and ${parked ? 'parked_revision = revision' : NOT_PARKED}`})`,
   values: available === undefined ? [] : [now],
 })
 

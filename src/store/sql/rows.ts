@@ -1,9 +1,11 @@
 /** Converts tasks to rows and back. The only place that knows which column holds which field, for all SQL stores. */
-import { STORED_DEFAULTS } from '../../core/stored-defaults.ts'
+import { STORED_DEFAULTS } from '../../core/storage/stored-defaults.ts'
 import type {
   ChangeSet,
   Encoding,
   HistoryEntry,
+  JournalEntry,
+  Parked,
   RetryPolicy,
   TaskError,
   TaskRecord,
@@ -24,6 +26,8 @@ interface Options {
   replayOf?: string
   scheduleId?: string
   outputError?: string
+  generation?: number
+  hasJournal?: boolean
 }
 
 const encodeOptions = (task: TaskRecord): string | null => {
@@ -37,6 +41,8 @@ const encodeOptions = (task: TaskRecord): string | null => {
   if (task.replayOf !== null) options.replayOf = task.replayOf
   if (task.scheduleId !== null) options.scheduleId = task.scheduleId
   if (task.outputError !== null) options.outputError = task.outputError
+  if (task.generation !== 0) options.generation = task.generation
+  if (task.hasJournal) options.hasJournal = true
   for (const _ in options) return JSON.stringify(options)
   return null
 }
@@ -52,6 +58,8 @@ type DecodedOptions = Pick<
   | 'replayOf'
   | 'scheduleId'
   | 'outputError'
+  | 'generation'
+  | 'hasJournal'
 >
 
 const fillOptions = (options: Options): DecodedOptions => ({
@@ -64,6 +72,8 @@ const fillOptions = (options: Options): DecodedOptions => ({
   replayOf: options.replayOf ?? null,
   scheduleId: options.scheduleId ?? null,
   outputError: options.outputError ?? null,
+  generation: options.generation ?? 0,
+  hasJournal: options.hasJournal ?? false,
 })
 
 const DEFAULT_OPTIONS = fillOptions({})
@@ -118,9 +128,26 @@ const jsonOrNull = (value: object | null): string | null => (value === null ? nu
 
 // ── inserting ────────────────────────────────────────────────────────────────────────────────────────────────────
 
+/** The columns with which every row begins. */
+const HEAD =
+  'id, queue, type, priority, available_at, expires_at, created_at, updated_at, idempotency_key, options, input'
+
+const encodeHead = (task: TaskRecord): Cell[] => [
+  task.id,
+  task.queue,
+  task.type,
+  task.priority,
+  task.availableAt,
+  task.expiresAt,
+  task.createdAt,
+  task.updatedAt,
+  task.idempotencyKey,
+  encodeOptions(task),
+  task.input,
+]
+
 /** The columns of a new task. All others have their default. */
-export const FRESH_COLUMNS =
-  'id, queue, type, priority, available_at, expires_at, created_at, updated_at, idempotency_key, options, input, task_group, history'
+export const FRESH_COLUMNS = `${HEAD}, task_group, history`
 
 /** Checks every field, because a task from another store may have revision 1 and yet a past. */
 export const isFresh = (task: TaskRecord): boolean =>
@@ -140,44 +167,26 @@ export const isFresh = (task: TaskRecord): boolean =>
   task.lastError === null &&
   task.progress === null &&
   task.output === null &&
-  task.outputEncoding === 'json'
+  task.outputEncoding === 'json' &&
+  task.parked === null &&
+  !task.hasJournal
 
-export const encodeFresh = (task: TaskRecord): Row => [
-  task.id,
-  task.queue,
-  task.type,
-  task.priority,
-  task.availableAt,
-  task.expiresAt,
-  task.createdAt,
-  task.updatedAt,
-  task.idempotencyKey,
-  encodeOptions(task),
-  task.input,
-  task.group,
-  encodeHistory(task.history),
-]
+export const encodeFresh = (task: TaskRecord): Row => {
+  const row = encodeHead(task)
+  row.push(task.group, encodeHistory(task.history))
+  return row
+}
 
 /** All columns but the history, in the order of rows. */
 export const COLUMNS =
-  'id, queue, type, priority, available_at, expires_at, created_at, updated_at, idempotency_key, options, input, ' +
+  `${HEAD}, ` +
   'status, revision, attempts, retry_count, reschedule_count, replay_count, ' +
   'lease_token, lease_worker, lease_claimed_at, lease_expires_at, cancel_requested_at, started_at, completed_at, expired_at, ' +
-  'archived_from, replayed_as, last_error, progress, output, output_encoding, lease_ttl, task_group'
+  'archived_from, replayed_as, last_error, progress, output, output_encoding, lease_ttl, task_group, parked, parked_revision'
 export const COLUMNS_WITH_HISTORY = `${COLUMNS}, history`
 
 export const encodeWhole = (task: TaskRecord): Row => [
-  task.id,
-  task.queue,
-  task.type,
-  task.priority,
-  task.availableAt,
-  task.expiresAt,
-  task.createdAt,
-  task.updatedAt,
-  task.idempotencyKey,
-  encodeOptions(task),
-  task.input,
+  ...encodeHead(task),
   task.status,
   task.revision,
   task.attempts,
@@ -200,6 +209,8 @@ export const encodeWhole = (task: TaskRecord): Row => [
   task.outputEncoding,
   task.lease?.ttl ?? null,
   task.group,
+  jsonOrNull(task.parked),
+  task.parked === null ? null : task.revision,
   encodeHistory(task.history),
 ]
 
@@ -243,8 +254,20 @@ export const decodeWhole = (row: Row): TaskRecord => ({
   output: row[29] as string | null,
   outputEncoding: row[30] as Encoding,
   group: row[32] as string | null,
-  history: decodeHistory(row[33] ?? null),
+  // A later move leaves it in the row.
+  parked: row[34] === row[12] ? readJson<Parked | null>(row[33]!, null) : null,
+  history: decodeHistory(row[35] ?? null),
+  journal: decodeJournal(row[JOURNAL_AT] ?? null),
 })
+
+/** Behind the columns, where the entries of the journal were read with them, with commas between. */
+const JOURNAL_AT = 36
+
+const decodeJournal = (text: Cell): readonly JournalEntry[] =>
+  text === null ? [] : readJson<JournalEntry[]>(`[${text}]`, [])
+
+/** A row whose task has no journal does not contain this text, which saves reading its options. */
+export const JOURNAL_MARK = 'hasJournal'
 
 // ── changing ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -273,14 +296,17 @@ const COLUMN: Readonly<Partial<Record<Field, string>>> = {
   startedAt: 'started_at',
   completedAt: 'completed_at',
   archivedFrom: 'archived_from',
+  parked: 'parked',
   // Stored in the column `options`: see assignmentsOf. The names are those of their bound values.
   tags: 'option_tags',
   outputError: 'option_output_error',
   encoding: 'option_encoding',
+  generation: 'option_generation',
+  hasJournal: 'option_has_journal',
 }
 
 /** Bound last, because a single assignment to `options` uses them all. */
-const OPTION_FIELDS = ['tags', 'outputError', 'encoding'] as const
+const OPTION_FIELDS = ['tags', 'outputError', 'encoding', 'generation', 'hasJournal'] as const
 
 const isOption = (field: string): boolean => (OPTION_FIELDS as readonly string[]).includes(field)
 
@@ -306,12 +332,13 @@ export const shapeOf = (set: ChangeSet): string => {
 
 /**
  * The assignments of a set of fields, with `bound(column)` for each bound value. `withOption` is the store's way to put a value,
- * bound as JSON, into options.
+ * bound as JSON, into options; `revision` is how its statement names the revision before.
  */
 export const assignmentsOf = (
   set: ChangeSet,
   bound: (column: string) => string,
   withOption: (options: string, name: string, json: string) => string,
+  revision = 'revision',
 ): string => {
   const options = OPTION_FIELDS.filter((field) => field in set)
   const parts = changedColumns(set)
@@ -322,6 +349,7 @@ export const assignmentsOf = (
       `options = ${options.reduce((text, field) => withOption(text, field, bound(COLUMN[field]!)), 'options')}`,
     )
   if (set.lease === null) parts.push(...LEASE_COLUMNS.map((column) => `${column} = null`))
+  if (set.parked) parts.push(`parked_revision = ${revision} + 1`)
   return parts.join(', ')
 }
 
@@ -333,7 +361,7 @@ export const pushValues = (row: Row, set: ChangeSet): void => {
         const { token, workerId, claimedAt, expiresAt, ttl } = set.lease
         row.push(token, workerId, claimedAt, expiresAt, ttl)
       }
-    } else if (field === 'lastError') row.push(jsonOrNull(set.lastError ?? null))
+    } else if (field === 'lastError' || field === 'parked') row.push(jsonOrNull(set[field] ?? null))
     else if (!isOption(field)) row.push(set[field as Field] as Cell)
   }
   for (const field of OPTION_FIELDS) if (field in set) row.push(JSON.stringify(set[field] ?? null))
@@ -341,9 +369,9 @@ export const pushValues = (row: Row, set: ChangeSet): void => {
 
 const HEAVY = ['input', 'output', 'progress'].map((column) => COLUMNS.split(', ').indexOf(column))
 
-/** The weight of a row with COLUMNS, equal to weightOf of its task. */
+/** The weight of a row with COLUMNS, equal to weightOf of its task; and of its journal, if it is there. */
 export const weightOfRow = (row: Row): number => {
   let weight = 0
   for (const at of HEAVY) weight += (row[at] as string | null)?.length ?? 0
-  return weight
+  return weight + ((row[JOURNAL_AT] as string | null | undefined)?.length ?? 0)
 }

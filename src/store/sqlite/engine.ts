@@ -2,17 +2,17 @@
 import { hostname } from 'node:os'
 import type { DatabaseSync } from 'node:sqlite'
 import { HoldfastError } from '../../core/errors.ts'
-import { PAGE_WEIGHT } from '../../core/page-weight.ts'
-import { replacedBy, type StoreState } from '../../core/restore.ts'
+import { PAGE_WEIGHT } from '../../core/storage/page-weight.ts'
+import { replacedBy, type StoreState } from '../../core/storage/restore.ts'
 import type { Instant } from '../../core/task.ts'
 import { type Row, weightOfRow } from '../sql/rows.ts'
 import { claimRows, idleLook } from './claim/claim.ts'
 import { waitingGroups } from './claim/waiting-groups.ts'
-import type { HostClock } from './clock.ts'
-import { mono } from './clock.ts'
-import { writeHighWater } from './clock-mark.ts'
-import { fileIdentity, prepared } from './connection.ts'
 import { asHoldfastError, isBusy } from './errors.ts'
+import type { HostClock } from './file/clock.ts'
+import { mono } from './file/clock.ts'
+import { writeHighWater } from './file/clock-mark.ts'
+import { fileIdentity, prepared } from './file/connection.ts'
 import type { ReadCall, WriteCall } from './protocol.ts'
 import { countQueues, countTasks, type ListedRows, listBounded } from './read/bounded.ts'
 import { Tally } from './read/counts.ts'
@@ -247,8 +247,7 @@ export class Engine {
 
   async #list({ query, page }: Extract<ReadCall, { call: 'list' }>): Promise<ListedRows> {
     const now = page.now ?? this.#clock.now()
-    if (page.maxScanned !== undefined && page.order === 'newest')
-      return listBounded(this.#db, query, page, page.maxScanned, now)
+    if (page.maxScanned !== undefined) return listBounded(this.#db, query, page, page.maxScanned, now)
     const rows: Row[] = []
     let weight = 0
     let after: string | null | undefined = page.after

@@ -1,6 +1,6 @@
 /** The event loop's side of a keeper that runs on the store's thread. */
 import type { HeldLease, Keeper, KeeperOptions } from '../store.ts'
-import { packLeases } from '../threads/packed-leases.ts'
+import { packLeases, SINCE_LONG } from '../threads/packed-leases.ts'
 import { type Reports, receiveReports } from '../threads/report-channel.ts'
 import type { ThreadLink } from './thread-link.ts'
 
@@ -30,15 +30,15 @@ export class RestartableKeeper implements Keeper {
   restart(): void {
     this.#reports.close()
     this.#reports = this.#start()
-    this.hold(this.#options.held())
+    this.hold(this.#options.held(), SINCE_LONG)
   }
 
-  claiming(op: string, ticket: number): void {
-    this.#link.tell({ notice: 'claiming', keeper: this.#n, op, ticket })
+  claiming(op: string, ticket: number, since: number): void {
+    this.#link.tell({ notice: 'claiming', keeper: this.#n, op, ticket, since })
   }
 
-  hold(leases: readonly HeldLease[]): void {
-    this.#link.tell({ notice: 'hold', keeper: this.#n, leases: packLeases(leases) })
+  hold(leases: readonly HeldLease[], since: number): void {
+    this.#link.tell({ notice: 'hold', keeper: this.#n, leases: packLeases(leases, since) })
   }
 
   progress(slot: number, progress: string): void {

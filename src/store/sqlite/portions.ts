@@ -1,6 +1,6 @@
 /** Splits batches that are too large for the thread's heap. Each task of a batch is independent, so this is safe. */
 import { HoldfastError, isContactLost } from '../../core/errors.ts'
-import { cutToWeight } from '../../core/page-weight.ts'
+import { cutToWeight } from '../../core/storage/page-weight.ts'
 import type { Change } from '../../core/task.ts'
 
 export const inPortions = async <Item, Result>(
@@ -23,4 +23,5 @@ export const inPortions = async <Item, Result>(
   return results
 }
 
-export const weightOfChange = ({ set: { output } }: Change): number => output?.length ?? 0
+export const weightOfChange = ({ set: { output }, journal = [] }: Change): number =>
+  journal.reduce((sum, { value }) => sum + (value?.length ?? 0), output?.length ?? 0)

@@ -5,7 +5,7 @@ import type { KeyRecord } from '../../core/idempotency.ts'
 import type { Instant } from '../../core/task.ts'
 import type { ClaimRequest, CountLimits, GroupsRequest, Page, Query, Removal, Renewal } from '../store.ts'
 import type { PackedLeases } from '../threads/packed-leases.ts'
-import type { ClockMark } from './clock-mark.ts'
+import type { ClockMark } from './file/clock-mark.ts'
 import type { Columns } from './write/columns.ts'
 import type { ChangeRows } from './write/commit.ts'
 import type { Endings } from './write/commit-batch.ts'
@@ -64,7 +64,13 @@ export type Notice =
       readonly leaseTtl: number
       readonly every: number
     }
-  | { readonly notice: 'claiming'; readonly keeper: number; readonly op: string; readonly ticket: number }
+  | {
+      readonly notice: 'claiming'
+      readonly keeper: number
+      readonly op: string
+      readonly ticket: number
+      readonly since: number
+    }
   | { readonly notice: 'hold'; readonly keeper: number; readonly leases: PackedLeases }
   | { readonly notice: 'progress'; readonly keeper: number; readonly slot: number; readonly progress: string }
   | { readonly notice: 'leave'; readonly keeper: number }

@@ -1,11 +1,13 @@
 /** The tables, as numbered migrations: forward only, never edited after a release. */
 import type { DatabaseSync } from 'node:sqlite'
 import { HoldfastError } from '../../core/errors.ts'
+import { refuseNewer } from '../../core/storage/schema-version.ts'
 import { RECOVER } from './errors.ts'
 import { TABLES } from './migrations/1-tables.ts'
 import { CHANGES } from './migrations/2-changes.ts'
 import { LEASE_TTL } from './migrations/3-lease-ttl.ts'
 import { GROUPS } from './migrations/4-groups.ts'
+import { JOURNAL } from './migrations/5-journal.ts'
 
 /**
  * Statuses that few tasks have. Written as comparisons, because with `in (…)` every update of any task cost 4 µs more. Queries
@@ -17,7 +19,7 @@ export const SPARSE = `status <> 'pending' and status <> 'running' and status <>
 export const MOVED = `revision > 1 and status <> 'running'`
 
 /** Frozen: test/store/sql/migrations.test.ts has the hash of each. To change the schema, add a file at the end. */
-export const MIGRATIONS: readonly string[] = [TABLES, CHANGES, LEASE_TTL, GROUPS]
+export const MIGRATIONS: readonly string[] = [TABLES, CHANGES, LEASE_TTL, GROUPS, JOURNAL]
 
 export const SCHEMA_VERSION = MIGRATIONS.length
 
@@ -26,13 +28,7 @@ export const schemaVersion = (db: DatabaseSync): number => {
   const table = db.prepare(`select 1 from sqlite_schema where type = 'table' and name = 'holdfast_meta'`).get()
   if (table === undefined) return 0
   const found = Number(readMeta(db, 'schema_version') ?? 0)
-  if (found > SCHEMA_VERSION) {
-    throw new HoldfastError(
-      'SCHEMA_NEWER',
-      `the store has schema ${found}; this release knows up to ${SCHEMA_VERSION}`,
-      { found, known: SCHEMA_VERSION },
-    )
-  }
+  refuseNewer('the store', found, SCHEMA_VERSION)
   return found
 }
 

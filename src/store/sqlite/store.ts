@@ -2,13 +2,12 @@
 import { randomUUID } from 'node:crypto'
 import { realpathSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
-import type { DatabaseSync } from 'node:sqlite'
-import type { Fact } from '../../core/diagnosis.ts'
 import { HoldfastError } from '../../core/errors.ts'
 import type { KeyRecord } from '../../core/idempotency.ts'
-import { formatInstant } from '../../core/instants.ts'
-import { weightOf } from '../../core/page-weight.ts'
+import type { Fact } from '../../core/observe/diagnosis.ts'
+import { weightOf } from '../../core/storage/page-weight.ts'
 import type { Change, Instant, TaskRecord } from '../../core/task.ts'
+import { formatInstant } from '../../core/values/instants.ts'
 import { decodeWhole, encodeFresh, encodeWhole, isFresh, type Row } from '../sql/rows.ts'
 import type {
   Capability,
@@ -24,6 +23,7 @@ import type {
   Inserted,
   Insertion,
   InsertOptions,
+  JoinedTransaction,
   Keeper,
   KeeperOptions,
   Page,
@@ -41,20 +41,22 @@ import { startThread } from '../threads/thread-file.ts'
 import { WakeListeners } from '../wake-listeners.ts'
 import type { ClaimedRows } from './claim/claim.ts'
 import { unpackClaimed } from './claim/claimed.ts'
-import type { ClockMark } from './clock-mark.ts'
 import { asHoldfastError } from './errors.ts'
+import type { ClockMark } from './file/clock-mark.ts'
 import { RestartableKeeper } from './keeper.ts'
 import { inPortions, weightOfChange } from './portions.ts'
 import type { Call } from './protocol.ts'
 import type { ListedRows } from './read/bounded.ts'
 import { codeOf } from './thread-code.ts'
 import { closedError, ThreadLink } from './thread-link.ts'
-import { insertInTransaction } from './transaction.ts'
+import { insertInTransaction, joinedTransaction, type OwnStore } from './transaction/join.ts'
 import { packRows } from './write/columns.ts'
 import { commitAnswer, encodeChanges } from './write/commit.ts'
 import { encodeEndings } from './write/commit-batch.ts'
 import type { InsertedRow, InsertRow } from './write/insert.ts'
+import { encodeJournal } from './write/journal.ts'
 
+/** Options of `openSqlite`. */
 export interface SqliteOptions {
   /** Create the file if it does not exist. Default true. */
   readonly create?: boolean
@@ -66,6 +68,7 @@ export interface SqliteOptions {
   readonly threadHeap?: number
 }
 
+/** Opens a store in a file. */
 export const openSqlite = async (path: string, options: SqliteOptions = {}): Promise<Store> => {
   const { create = true, threadHeap: heap, onCreated, onWarning } = options
   const whole = wholePath(path)
@@ -137,7 +140,7 @@ class SqliteStore implements Store {
             ({ task }) => weightOf(task),
             (some) => this.#insert(some, now),
           )
-        : this.#insertIn(tx as DatabaseSync, insertions, now)
+        : this.#insertIn(tx, insertions, now)
     // Before the reply: a claim that reaches the thread right after the insert shares its transaction.
     this.#listeners.notify([...new Set(insertions.map(({ task }) => task.queue))])
     return inserting
@@ -156,9 +159,16 @@ class SqliteStore implements Store {
     )
   }
 
-  async #insertIn(tx: DatabaseSync, insertions: readonly Insertion[], now: Instant | null): Promise<Inserted[]> {
-    const own = { path: this.#path, identity: this.#link.identity }
-    return insertInTransaction(tx, own, insertions.map(encodeInsertion), now).map(decodeInserted)
+  async #insertIn(tx: unknown, insertions: readonly Insertion[], now: Instant | null): Promise<Inserted[]> {
+    return insertInTransaction(tx, this.#own, insertions.map(encodeInsertion), now).map(decodeInserted)
+  }
+
+  join(tx: unknown): JoinedTransaction {
+    return joinedTransaction(tx, this.#own)
+  }
+
+  get #own(): OwnStore {
+    return { path: this.#path, identity: this.#link.identity }
   }
 
   async claim(request: ClaimRequest): Promise<ClaimResult> {
@@ -262,8 +272,8 @@ class SqliteStore implements Store {
     const keeper = new RestartableKeeper(this.#link, options)
     this.#keepers.add(keeper)
     return {
-      claiming: (op, ticket) => keeper.claiming(op, ticket),
-      hold: (leases) => keeper.hold(leases),
+      claiming: (op, ticket, since) => keeper.claiming(op, ticket, since),
+      hold: (leases, since) => keeper.hold(leases, since),
       progress: (slot, progress) => keeper.progress(slot, progress),
       reportNow: () => keeper.reportNow(),
       close: () => {
@@ -281,7 +291,13 @@ class SqliteStore implements Store {
 
 const encodeInsertion = ({ task, key, replaces }: Insertion): InsertRow => {
   const fresh = isFresh(task)
-  return { row: fresh ? encodeFresh(task) : encodeWhole(task), fresh, key: key ?? null, replaces: replaces ?? null }
+  return {
+    row: fresh ? encodeFresh(task) : encodeWhole(task),
+    fresh,
+    journal: encodeJournal(task.journal),
+    key: key ?? null,
+    replaces: replaces ?? null,
+  }
 }
 
 const CREATED: Inserted = { outcome: 'created' }

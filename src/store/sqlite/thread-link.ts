@@ -31,15 +31,10 @@ export interface LinkOptions {
 
 type Opened = Extract<FromThread, { kind: 'opened' }>
 
-/** Size of the young generation in MB: see runtime/worker/isolate/start.ts. */
-const YOUNG = 8
-
 const openThread = async ({ heap, ...data }: LinkOptions): Promise<{ thread: Worker; opened: Opened }> => {
   const address = `sqlite:${data.path}`
-  const limits =
-    heap === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: heap, maxYoungGenerationSizeMb: YOUNG } }
   const code = await codeOf('thread', data.path)
-  const thread = startThread(code, 'holdfast-sqlite', data satisfies ThreadData, limits)
+  const thread = startThread(code, 'holdfast-sqlite', data satisfies ThreadData, { heap })
   const said = await new Promise<Extract<FromThread, { kind: 'opened' | 'refused' }>>((done, failed) => {
     thread.once('message', done)
     thread.once('error', (error) => failed(diedOf(address, error)))

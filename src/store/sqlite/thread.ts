@@ -3,15 +3,16 @@ import { randomUUID } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { HoldfastError } from '../../core/errors.ts'
 import { decodeWhole, type Row } from '../sql/rows.ts'
+import { endThread } from '../threads/end-of-thread.ts'
 import type { LeaseName } from '../threads/given-back.ts'
 import { LeaseBoard } from '../threads/lease-board.ts'
 import { type KeeperHost, LeaseKeeper } from '../threads/lease-keeper.ts'
 import { reportTo } from '../threads/report-channel.ts'
-import { HostClock, mono } from './clock.ts'
-import { readAhead, readHighWater } from './clock-mark.ts'
-import { openFile } from './connection.ts'
 import { Engine, type Write } from './engine.ts'
 import { asHoldfastError } from './errors.ts'
+import { HostClock, mono } from './file/clock.ts'
+import { readAhead, readHighWater } from './file/clock-mark.ts'
+import { openFile } from './file/connection.ts'
 import type {
   Call,
   FromThread,
@@ -59,6 +60,32 @@ class Outbox {
   }
 }
 
+/** The store, for a keeper that runs on this thread. */
+const keeperHostOf = (engine: Engine): KeeperHost => {
+  const write = <T>(ask: WriteCall): Promise<T> =>
+    new Promise((done, failed) => engine.write({ ask, since: mono(), done, failed } as Write))
+  return {
+    renew: (renewals) => write({ call: 'renew', renewals, now: null }),
+    leasedBy: (worker, op) => engine.read({ call: 'leased-by', workerId: worker, op }) as Promise<LeaseName[]>,
+    tasks: {
+      now: async () => ({ at: engine.now(), uncertainty: 0 }),
+      get: async (ids) => {
+        const rows: (Row | null)[] = []
+        while (rows.length < ids.length)
+          rows.push(...((await engine.read({ call: 'get', ids: ids.slice(rows.length) })) as (Row | null)[]))
+        return rows.map((row) => row && decodeWhole(row))
+      },
+      commit: async (changes) =>
+        commitAnswer(changes, await write({ call: 'commit', changes: encodeChanges(changes) })),
+    },
+    mono,
+    after: (delay: number, tick: () => void) => {
+      const timer = setTimeout(tick, delay)
+      return () => clearTimeout(timer)
+    },
+  }
+}
+
 const serve = (engine: Engine, path: string): void => {
   const outbox = new Outbox()
   const watched = {
@@ -76,32 +103,9 @@ const serve = (engine: Engine, path: string): void => {
     else engine.write({ ask: ask as WriteCall, since: mono(), done, failed })
   }
 
-  const write = <T>(ask: WriteCall): Promise<T> =>
-    new Promise((done, failed) => engine.write({ ask, since: mono(), done, failed } as Write))
-
   const keep = ({ keeper, workerId, board, reports, leaseTtl, every }: Extract<Notice, { notice: 'keep' }>): void => {
-    const host: KeeperHost = {
-      renew: (renewals) => write({ call: 'renew', renewals, now: null }),
-      leasedBy: (worker, op) => engine.read({ call: 'leased-by', workerId: worker, op }) as Promise<LeaseName[]>,
-      tasks: {
-        now: async () => ({ at: engine.now(), uncertainty: 0 }),
-        get: async (ids) => {
-          const rows: (Row | null)[] = []
-          while (rows.length < ids.length)
-            rows.push(...((await engine.read({ call: 'get', ids: ids.slice(rows.length) })) as (Row | null)[]))
-          return rows.map((row) => row && decodeWhole(row))
-        },
-        commit: async (changes) =>
-          commitAnswer(changes, await write({ call: 'commit', changes: encodeChanges(changes) })),
-      },
-      mono,
-      after: (delay: number, tick: () => void) => {
-        const timer = setTimeout(tick, delay)
-        return () => clearTimeout(timer)
-      },
-    }
     const options = { workerId, board: new LeaseBoard(board), leaseTtl, every, report: reportTo(reports) }
-    keepers.set(keeper, new LeaseKeeper(options, host))
+    keepers.set(keeper, new LeaseKeeper(options, keeperHostOf(engine)))
   }
 
   const notice = (message: Notice): void => {
@@ -113,7 +117,7 @@ const serve = (engine: Engine, path: string): void => {
         keep(message)
         break
       case 'claiming':
-        keepers.get(message.keeper)?.claiming(message.op, message.ticket)
+        keepers.get(message.keeper)?.claiming(message.op, message.ticket, message.since)
         break
       case 'hold':
         keepers.get(message.keeper)?.holdPacked(message.leases)
@@ -131,7 +135,7 @@ const serve = (engine: Engine, path: string): void => {
         engine.close()
         // Flush before the port closes: a write that succeeded must not be reported as refused.
         outbox.flush()
-        port.close()
+        endThread(port)
     }
   }
 
@@ -150,5 +154,5 @@ try {
   send({ kind: 'opened', identity: opened.identity, created: opened.created, ahead })
 } catch (error) {
   send({ kind: 'refused', error: plain(asHoldfastError(error, `sqlite:${path}`)) })
-  port.close()
+  endThread(port)
 }

@@ -4,7 +4,7 @@
  * polled all the time, but less often.
  */
 import { type FSWatcher, watch } from 'node:fs'
-import { mono } from './clock.ts'
+import { mono } from './file/clock.ts'
 
 export interface Watched {
   /** The log beside the file. */

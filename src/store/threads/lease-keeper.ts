@@ -42,7 +42,7 @@ export class LeaseKeeper implements Keeper {
   readonly #claims: ClaimsUnderWay
   readonly #givenBack: GivenBack | null
   /** Leases that are not unpacked yet. */
-  #packed: { readonly leases: PackedLeases; readonly since: number }[] = []
+  #packed: PackedLeases[] = []
   #stop: (() => void) | null = null
   #dueAt = Number.POSITIVE_INFINITY
   #closed = false
@@ -55,21 +55,21 @@ export class LeaseKeeper implements Keeper {
     this.#givenBack = host.tasks === undefined ? null : new GivenBack(host.tasks)
   }
 
-  claiming(op: string, ticket: number): void {
+  claiming(op: string, ticket: number, since: number): void {
     if (this.#host.leasedBy === undefined) return
-    this.#claims.add(op, ticket, this.#host.mono())
-    this.#arm(this.#options.every)
+    this.#claims.add(op, ticket, since)
+    this.#armFor(since)
   }
 
-  hold(leases: readonly HeldLease[]): void {
-    this.#keep(leases, this.#host.mono())
-    this.#arm(this.#options.every)
+  hold(leases: readonly HeldLease[], since: number): void {
+    this.#keep(leases, since)
+    this.#armFor(since)
   }
 
   /** Holds leases that were sent from another thread. */
   holdPacked(leases: PackedLeases): void {
-    this.#packed.push({ leases, since: this.#host.mono() })
-    this.#arm(this.#options.every)
+    this.#packed.push(leases)
+    this.#armFor(leases.since)
   }
 
   progress(slot: number, progress: string): void {
@@ -89,10 +89,10 @@ export class LeaseKeeper implements Keeper {
 
   /** In the order of arrival, because a slot belongs to the last lease that got it. */
   #unpack(): void {
-    for (const { leases, since } of this.#packed.splice(0))
+    for (const packed of this.#packed.splice(0))
       this.#keep(
-        unpackLeases(leases, (slot) => !this.#board.isFree(slot)),
-        since,
+        unpackLeases(packed, (slot) => !this.#board.isFree(slot)),
+        packed.since,
       )
   }
 
@@ -103,6 +103,11 @@ export class LeaseKeeper implements Keeper {
   get #isIdle(): boolean {
     const hasLeases = this.#held.size > 0 || this.#packed.length > 0
     return !hasLeases && this.#claims.isEmpty && (this.#givenBack?.isEmpty ?? true)
+  }
+
+  /** A thread that started late, or had to wait for the processor, has less time left for leases that began at `since`. */
+  #armFor(since: number): void {
+    this.#arm(Math.max(0, since + this.#options.every - this.#host.mono()))
   }
 
   #arm(delay: number): void {

@@ -2,6 +2,8 @@
 import type { HeldLease } from '../store.ts'
 
 export interface PackedLeases {
+  /** Monotonic: the leases began no earlier. */
+  readonly since: number
   readonly slots: Int32Array
   readonly ids: string
   readonly tokens: string
@@ -10,7 +12,10 @@ export interface PackedLeases {
 /** Never part of an id or a token: Holdfast generates both. */
 const SEPARATOR = '\x01'
 
-export const packLeases = (leases: readonly HeldLease[]): PackedLeases => {
+/** For a thread that takes the place of another: it is not known how old the leases are, so all are renewed at once. */
+export const SINCE_LONG = Number.NEGATIVE_INFINITY
+
+export const packLeases = (leases: readonly HeldLease[], since: number): PackedLeases => {
   const slots = new Int32Array(leases.length)
   let [ids, tokens] = ['', '']
   for (let i = 0; i < leases.length; i++) {
@@ -19,7 +24,7 @@ export const packLeases = (leases: readonly HeldLease[]): PackedLeases => {
     ids += i === 0 ? id : SEPARATOR + id
     tokens += i === 0 ? token : SEPARATOR + token
   }
-  return { slots, ids, tokens }
+  return { since, slots, ids, tokens }
 }
 
 /** Unpacks only leases whose slot is still held: most have ended before the keeper first looks at them. */

@@ -1,11 +1,11 @@
 /** Both sides of a keeper on a separate thread, so that a busy event loop loses no leases. The store provides the renewal. */
-import { hrtime } from 'node:process'
 import { type MessagePort, parentPort, type Worker, workerData } from 'node:worker_threads'
 import type { Keeper, KeeperOptions } from '../store.ts'
+import { endThread } from './end-of-thread.ts'
 import type { LeaseName } from './given-back.ts'
 import { LeaseBoard } from './lease-board.ts'
 import { type KeeperHost, LeaseKeeper } from './lease-keeper.ts'
-import { type PackedLeases, packLeases } from './packed-leases.ts'
+import { type PackedLeases, packLeases, SINCE_LONG } from './packed-leases.ts'
 import { receiveReports, reportTo } from './report-channel.ts'
 import { KEEP_EXTERNAL, startThread, threadFile } from './thread-file.ts'
 
@@ -19,7 +19,7 @@ interface ThreadData<Place> {
 }
 
 type ToKeeper =
-  | { readonly kind: 'claiming'; readonly op: string; readonly ticket: number }
+  | { readonly kind: 'claiming'; readonly op: string; readonly ticket: number; readonly since: number }
   | { readonly kind: 'leasing'; readonly op: string; readonly id: string }
   | { readonly kind: 'hold'; readonly leases: PackedLeases }
   | { readonly kind: 'progress'; readonly slot: number; readonly progress: string }
@@ -94,7 +94,7 @@ const startKeeper = <Place>(
       reports.close()
       reports = receiveReports(report)
       thread = start()
-      post({ kind: 'hold', leases: packLeases(held()) })
+      post({ kind: 'hold', leases: packLeases(held(), SINCE_LONG) })
     }, every / 2).unref()
   }
   let thread = isLate ? null : start()
@@ -102,11 +102,11 @@ const startKeeper = <Place>(
     thread ??= start()
     thread.postMessage(message)
   }
-  const claiming = (op: string, ticket: number): void => post({ kind: 'claiming', op, ticket })
+  const claiming = (op: string, ticket: number, since: number): void => post({ kind: 'claiming', op, ticket, since })
   return {
     ...(keepsClaims === 'by-op' ? { claiming } : null),
     ...(keepsClaims === 'by-id' ? tellOnce(claiming, (op, id) => post({ kind: 'leasing', op, id })) : null),
-    hold: (leases) => post({ kind: 'hold', leases: packLeases(leases) }),
+    hold: (leases, since) => post({ kind: 'hold', leases: packLeases(leases, since) }),
     progress: (slot, progress) => post({ kind: 'progress', slot, progress }),
     reportNow: () => reports.reportNow(),
     close: () => {
@@ -119,17 +119,17 @@ const startKeeper = <Place>(
 
 /** A claim that leases nothing is not told: a late thread is not started for it. */
 const tellOnce = (
-  claiming: (op: string, ticket: number) => void,
+  claiming: (op: string, ticket: number, since: number) => void,
   leasing: (op: string, id: string) => void,
 ): Required<Pick<Keeper, 'claiming' | 'leasing'>> => {
-  const untold = new Map<string, number>()
+  const untold = new Map<string, { readonly ticket: number; readonly since: number }>()
   return {
-    claiming: (op, ticket) => {
-      remember(untold, op, ticket)
+    claiming: (op, ticket, since) => {
+      remember(untold, op, { ticket, since })
     },
     leasing: (op, id) => {
-      const ticket = untold.get(op)
-      if (untold.delete(op)) claiming(op, ticket!)
+      const claim = untold.get(op)
+      if (untold.delete(op)) claiming(op, claim!.ticket, claim!.since)
       leasing(op, id)
     },
   }
@@ -175,7 +175,7 @@ export const keepOnThread = ({ prepare, close, leasedAmong, ...host }: Renewing)
     {
       ...host,
       ...(leasedAmong && { leasedBy: (_, op) => leasedAmong(op, told.get(op) ?? []) }),
-      mono: () => Number(hrtime.bigint()) / 1e6,
+      mono: () => Number(process.hrtime.bigint()) / 1e6,
       after: (delay, tick) => {
         const timer = setTimeout(tick, delay)
         return () => clearTimeout(timer)
@@ -189,14 +189,14 @@ export const keepOnThread = ({ prepare, close, leasedAmong, ...host }: Renewing)
     } else if (message.kind === 'claiming') {
       prepare()
       remember(told, message.op, [])
-      keeper.claiming(message.op, message.ticket)
+      keeper.claiming(message.op, message.ticket, message.since)
     } else if (message.kind === 'leasing') told.get(message.op)?.push(message.id)
     else if (message.kind === 'progress') keeper.progress(message.slot, message.progress)
     else {
       keeper.close()
-      port.close()
       reports.close()
       close()
+      endThread(port)
     }
   })
 }

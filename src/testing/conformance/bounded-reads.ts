@@ -32,20 +32,30 @@ const filters: readonly Query[] = [
 ]
 const queries = [...filters, ...VIEWS.map((view) => ({ views: [viewFilter(view)] }))]
 
-const newest = async (store: Store, query: Query): Promise<string[]> =>
-  idsOf((await store.list(query, { order: 'newest', limit: 1_000, now: NOW })).tasks)
+const ORDERS = ['newest', 'oldest'] as const
+type Order = (typeof ORDERS)[number]
+
+const all = async (store: Store, query: Query, order: Order = 'newest'): Promise<string[]> =>
+  idsOf((await store.list(query, { order, limit: 1_000, now: NOW })).tasks)
 
 /** All pages. */
-const allPages = async (store: Store, query: Query, limit: number, maxScanned: number): Promise<string[]> => {
+const allPages = async (
+  store: Store,
+  query: Query,
+  { order, limit, maxScanned }: { readonly order: Order; readonly limit: number; readonly maxScanned: number },
+): Promise<string[]> => {
   const found: string[] = []
   let after: string | undefined
   for (;;) {
-    const page = { order: 'newest', limit, maxScanned, now: NOW, ...(after === undefined ? null : { after }) } as const
+    const page = { order, limit, maxScanned, now: NOW, ...(after === undefined ? null : { after }) }
     const { tasks, stoppedAt } = await store.list(query, page)
     found.push(...idsOf(tasks))
     const next = tasks.length === limit ? tasks.at(-1)!.id : stoppedAt
     if (next === null) return found
-    assert.ok(after === undefined || next < after, 'the cursor goes down with every page')
+    assert.ok(
+      after === undefined || (order === 'newest' ? next < after : next > after),
+      'the cursor goes on with every page',
+    )
     after = next
   }
 }
@@ -55,19 +65,15 @@ export const boundedReadCases: readonly Case[] = [
     name: 'a bounded read with a high enough limit returns what a list returns, and counts what a count counts',
     async run(store) {
       await insert(store, ...crowd)
-      for (const query of queries) {
-        const expected = await newest(store, query)
-        const { tasks, stoppedAt } = await store.list(query, {
-          order: 'newest',
-          limit: 1_000,
-          maxScanned: 100_000,
-          now: NOW,
-        })
-        assert.deepEqual([idsOf(tasks), stoppedAt], [expected, null], JSON.stringify(query))
-        for (const record of tasks) assert.deepEqual(record.history, [])
-        const counted = await store.count(query, { cap: 1_000, maxScanned: 100_000, now: NOW })
-        assert.deepEqual(counted, { count: expected.length, capped: false }, JSON.stringify(query))
-      }
+      for (const query of queries)
+        for (const order of ORDERS) {
+          const expected = await all(store, query, order)
+          const { tasks, stoppedAt } = await store.list(query, { order, limit: 1_000, maxScanned: 100_000, now: NOW })
+          assert.deepEqual([idsOf(tasks), stoppedAt], [expected, null], JSON.stringify(query))
+          for (const record of tasks) assert.deepEqual(record.history, [])
+          const counted = await store.count(query, { cap: 1_000, maxScanned: 100_000, now: NOW })
+          assert.deepEqual(counted, { count: expected.length, capped: false }, JSON.stringify(query))
+        }
     },
   },
   {
@@ -75,14 +81,15 @@ export const boundedReadCases: readonly Case[] = [
     async run(store) {
       await insert(store, ...crowd)
       for (const query of filters)
-        for (const [limit, maxScanned] of [
-          [10, 5],
-          [50, 7],
+        for (const page of [
+          { order: 'newest', limit: 10, maxScanned: 5 },
+          { order: 'newest', limit: 50, maxScanned: 7 },
+          { order: 'oldest', limit: 10, maxScanned: 5 },
         ] as const)
           assert.deepEqual(
-            await allPages(store, query, limit, maxScanned),
-            await newest(store, query),
-            `${JSON.stringify(query)}, ${maxScanned} at a time`,
+            await allPages(store, query, page),
+            await all(store, query, page.order),
+            `${JSON.stringify(query)}, ${page.order}, ${page.maxScanned} at a time`,
           )
     },
   },
@@ -91,7 +98,7 @@ export const boundedReadCases: readonly Case[] = [
     async run(store) {
       await insert(store, ...crowd)
       for (const query of queries) {
-        const truth = (await newest(store, query)).length
+        const truth = (await all(store, query)).length
         for (const [cap, maxScanned] of [
           [1_000, 5],
           [2, 100_000],

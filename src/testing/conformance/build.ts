@@ -74,7 +74,7 @@ export const stored = async (store: Store, id: string): Promise<TaskRecord> => {
   return record
 }
 
-export const withoutHistory = (record: TaskRecord): TaskRecord => ({ ...plain(record), history: [] })
+export const withoutHistory = (record: TaskRecord): TaskRecord => ({ ...plain(record), history: [], journal: [] })
 
 export const same = (actual: TaskRecord | null | undefined, expected: TaskRecord): void => {
   assert.ok(actual, `task ${expected.id} should be there`)

@@ -22,6 +22,7 @@ import { removeCases } from './remove.ts'
 import { wakeCases } from './wake.ts'
 import { watchCases } from './watch.ts'
 
+/** All conformance cases for a store. */
 export const conformanceCases: readonly Case[] = [
   ...insertCases,
   ...keyCases,

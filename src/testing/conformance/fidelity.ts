@@ -1,7 +1,7 @@
 /** Data is returned as it was stored: payloads byte for byte, names and errors with any text. */
 import assert from 'node:assert/strict'
 import * as machine from '../../core/machine.ts'
-import { encodePayload, MAX_PAYLOAD } from '../../core/payload.ts'
+import { encodePayload, MAX_PAYLOAD } from '../../core/values/payload.ts'
 import type { Store } from '../../store/store.ts'
 import { claimOne, commitAndCompare, idOf, insert, NOW, same, stored, task, want } from './build.ts'
 import type { Case } from './case.ts'

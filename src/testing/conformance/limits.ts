@@ -1,7 +1,7 @@
 /** Claims under the limits of a queue: places, turns of groups, and claims of one task by its id. */
 import assert from 'node:assert/strict'
 import { amend } from '../../core/amend.ts'
-import type { ClaimLimits, GroupTurns } from '../../core/group-turns.ts'
+import type { ClaimLimits, GroupTurns } from '../../core/flow/group-turns.ts'
 import * as machine from '../../core/machine.ts'
 import { type TaskRecord, TaskStatus } from '../../core/task.ts'
 import type { ClaimResult, Store } from '../../store/store.ts'

@@ -3,8 +3,9 @@
 import { amend } from '../../core/amend.ts'
 import { PermanentError } from '../../core/failure.ts'
 import * as machine from '../../core/machine.ts'
+import { recordSteps, settleWaits, signal, type Wait, wake } from '../../core/steps/steps.ts'
 import type { Change, ChangeSet, Instant, TaskRecord } from '../../core/task.ts'
-import { depart } from '../../core/transfer.ts'
+import { depart } from '../../core/transfer/transfer.ts'
 import { commitAndCompare, type Decision, insert, LEASE_TTL, moved, NOW, task } from './build.ts'
 import type { Case } from './case.ts'
 
@@ -74,10 +75,146 @@ const departAt =
   (record) =>
     depart(record, operator(now), 'elsewhere:')
 
+/** Of one payload, in the stories about steps. */
+const MAX_PAYLOAD = 1_048_576
+
+const stepAt =
+  (now: Instant, ...results: readonly (readonly [name: string, value: unknown])[]): Decision =>
+  (record) =>
+    recordSteps(
+      record,
+      holder(record),
+      results.map(([name, value]) => ({ name, value: value === undefined ? null : json(value) })),
+      { now, maxPayload: MAX_PAYLOAD },
+    )
+
+const isFine = (): null => null
+
+/** Parks the task, or records what is over. */
+const waitAt =
+  (now: Instant, waits: readonly Wait[], refusal: () => string | null = isFine): Decision =>
+  (record) =>
+    settleWaits(record, holder(record), waits, { now, maxPayload: MAX_PAYLOAD, refusal }).change
+
+const sleepAt = (now: Instant, name: string, until: Instant): Decision => waitAt(now, [{ name, signal: null, until }])
+
+const waitForAt = (now: Instant, name: string, until: Instant | null): Decision =>
+  waitAt(now, [{ name, signal: name, until }])
+
+const signalAt =
+  (now: Instant, name: string, value: unknown, id = `signal-${now}`): Decision =>
+  (record) =>
+    signal(record, { id, name, value: value === undefined ? null : json(value) }, operator(now), MAX_PAYLOAD)
+
 const claimed = claimAt(NOW + 10)
 const asked = cancelAt(NOW + 20, 'not wanted any more')
 const broken = failAt(NOW + 30, new PermanentError('no such user'))
 const LAPSED = NOW + 10 + LEASE_TTL
+
+const slept = sleepAt(NOW + 30, 'nap', NOW + 500)
+const waited = waitForAt(NOW + 30, 'approved', null)
+
+/** What tasks remember between their runs. */
+const stepStories: readonly Story[] = [
+  {
+    name: 'records steps, fails, and is claimed again with them',
+    start: { expiresAt: NOW + 5_000 },
+    moves: [
+      claimed,
+      stepAt(NOW + 20, ['charge', { id: 'ch_1' }]),
+      stepAt(NOW + 21, ['mail', undefined], ['naïve ☃ "quoted"', ['\u0000', null]]),
+      failAt(NOW + 30),
+      claimAt(NOW + 900),
+      stepAt(NOW + 910, ['last', 0]),
+      completeAt(NOW + 920),
+    ],
+  },
+  {
+    name: 'records a step as long as a book',
+    moves: [claimed, stepAt(NOW + 20, ['book', 'é'.repeat(70_000)]), stepAt(NOW + 21, ['short', 1])],
+  },
+  {
+    name: 'sleeps in the middle of its handler',
+    start: { expiresAt: NOW + 5_000 },
+    moves: [claimed, slept, claimAt(NOW + 500), stepAt(NOW + 510, ['after', true]), completeAt(NOW + 520)],
+  },
+  { name: 'sleeps after it was asked to stop', moves: [claimed, asked, slept] },
+  { name: 'sleeps and is cancelled', moves: [claimed, slept, cancelAt(NOW + 40)] },
+  { name: 'sleeps and is woken by an operator', moves: [claimed, slept, by(wake, NOW + 40), claimAt(NOW + 50)] },
+  {
+    name: 'sleeps and is given another priority',
+    moves: [claimed, slept, amendAt(NOW + 40, { priority: 5, tags: { plan: 'a' } })],
+  },
+  {
+    name: 'waits for a signal and takes it',
+    moves: [
+      claimed,
+      waited,
+      signalAt(NOW + 40, 'approved', { by: 'ann' }),
+      claimAt(NOW + 50),
+      waitForAt(NOW + 60, 'approved', null),
+      completeAt(NOW + 70),
+    ],
+  },
+  {
+    name: 'waits for a signal and gets another one',
+    moves: [claimed, waited, signalAt(NOW + 40, 'other', undefined), signalAt(NOW + 41, 'other', 2)],
+  },
+  {
+    name: 'waits for a signal in vain',
+    moves: [
+      claimed,
+      waitForAt(NOW + 30, 'approved', NOW + 500),
+      claimAt(NOW + 500),
+      waitForAt(NOW + 510, 'approved', NOW + 1_010),
+    ],
+  },
+  {
+    name: 'waits for a signal whose value its schema refuses',
+    moves: [
+      signalAt(NOW + 5, 'approved', 'maybe'),
+      claimed,
+      waitAt(NOW + 20, [{ name: 'approval', signal: 'approved', until: null }], () => 'not a boolean'),
+    ],
+  },
+  {
+    name: 'waits for two signals and a sleep at once',
+    moves: [
+      claimed,
+      waitAt(NOW + 30, [
+        { name: 'paid', signal: 'paid', until: null },
+        { name: 'left', signal: 'cancel', until: NOW + 900 },
+        { name: 'nap', signal: null, until: NOW + 700 },
+      ]),
+      signalAt(NOW + 40, 'cancel', null),
+    ],
+  },
+  {
+    name: 'is sent a signal while it runs',
+    moves: [
+      claimed,
+      signalAt(NOW + 20, 'approved', { bytes: 'AP8=' }),
+      stepAt(NOW + 25, ['charge', 1]),
+      completeAt(NOW + 30),
+    ],
+  },
+  {
+    name: 'has steps, is replayed with them, and then without',
+    moves: [
+      claimed,
+      stepAt(NOW + 20, ['charge', 1]),
+      signalAt(NOW + 25, 'approved', 1),
+      broken,
+      by(machine.replay, NOW + 40),
+      claimAt(NOW + 50),
+      failAt(NOW + 60, new PermanentError('again')),
+      (record) => machine.replay(record, operator(NOW + 70), { fresh: true }),
+      claimAt(NOW + 80),
+      stepAt(NOW + 90, ['charge', 2]),
+    ],
+  },
+  { name: 'has steps and is moved to another store', moves: [claimed, slept, departAt(NOW + 40)] },
+]
 
 export const stories: readonly Story[] = [
   { name: 'completes', moves: [claimed, completeAt(NOW + 30)] },
@@ -137,7 +274,7 @@ export const stories: readonly Story[] = [
   { name: 'is replayed', start: { expiresAt: NOW + 5_000 }, moves: [claimed, broken, by(machine.replay, NOW + 40)] },
   {
     name: 'is replayed with a new expiry',
-    moves: [claimed, broken, (record) => machine.replay(record, operator(NOW + 40), NOW + 9_000)],
+    moves: [claimed, broken, (record) => machine.replay(record, operator(NOW + 40), { expiresAt: NOW + 9_000 })],
   },
   { name: 'completes and is archived', moves: [claimed, completeAt(NOW + 30), by(machine.archive, NOW + 40)] },
   {
@@ -163,6 +300,7 @@ export const stories: readonly Story[] = [
     name: 'expires, is archived and brought back',
     moves: [by(machine.expire, NOW + 5), by(machine.archive, NOW + 6), by(machine.unarchive, NOW + 7)],
   },
+  ...stepStories,
   { name: 'is moved to another store before it ran', moves: [departAt(NOW + 5)] },
   {
     name: 'has options and tags and is moved to another store',

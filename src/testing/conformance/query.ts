@@ -1,7 +1,7 @@
 /** Reads by id, and in pages with every filter. */
 import assert from 'node:assert/strict'
 import * as machine from '../../core/machine.ts'
-import { isLastPage, PAGE_WEIGHT, weightOf } from '../../core/page-weight.ts'
+import { isLastPage, PAGE_WEIGHT, weightOf } from '../../core/storage/page-weight.ts'
 import { matchesView, VIEWS, type View, viewFilter } from '../../core/views.ts'
 import type { Query, Store } from '../../store/store.ts'
 import { claimOne, idOf, ids, idsOf, insert, moved, NOW, same, stored, task, want, withoutHistory } from './build.ts'

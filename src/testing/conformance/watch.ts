@@ -1,6 +1,6 @@
 /** Optional reports of a store, which must be correct if present. */
 import assert from 'node:assert/strict'
-import { findingOf } from '../../core/diagnosis.ts'
+import { findingOf } from '../../core/observe/diagnosis.ts'
 import { insert, NOW, stored, task } from './build.ts'
 import type { Case } from './case.ts'
 

@@ -1,7 +1,7 @@
 /** What every child process begins with: its plan, its voice, its store. */
 import { connect } from '../../../src/connect.ts'
 import type { Client } from '../../../src/runtime/client.ts'
-import { silentLogger } from '../../../src/runtime/logger.ts'
+import { silentLogger } from '../../../src/runtime/telemetry/logger.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { openAt } from '../address.ts'
 import { type Plant, planted } from '../planted.ts'

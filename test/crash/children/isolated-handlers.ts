@@ -76,3 +76,60 @@ export const returns = (what: string): unknown => {
   cycle['self'] = cycle
   return what === 'a cycle' ? cycle : 'x'.repeat(2 * 1_024 * 1_024)
 }
+
+// ── durable steps ────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Two steps with a sleep and a wait between them. Each step returns the attempt in which it ran. */
+export const durable = async (_: unknown, ctx: TaskContext): Promise<unknown> => {
+  const first = await ctx.step('first', ({ key }) => ({ key, attempt: ctx.attempt }))
+  await ctx.sleep('nap', '50ms')
+  const sent = await ctx.waitFor('go', { schema: atMostTen })
+  const bytes = await ctx.step('bytes', () => new Uint8Array([0, 255]))
+  const names = (await ctx.steps()).map(({ name, status }) => `${name} ${status}`)
+  return { first, sent, bytes: bytes instanceof Uint8Array ? [...bytes] : bytes, names, last: ctx.attempt }
+}
+
+const atMostTen = {
+  '~standard': {
+    version: 1,
+    vendor: 'test',
+    validate: (value: unknown) =>
+      typeof value === 'number' && value <= 10 ? { value } : { issues: [{ message: 'is more than ten' }] },
+  },
+} as const
+
+/** What each of these throws, by name and code. */
+export const misused = async (_: unknown, ctx: TaskContext): Promise<unknown> => {
+  const why = async (work: () => Promise<unknown>): Promise<string> => {
+    try {
+      await work()
+      return 'nothing'
+    } catch (error) {
+      const { name, code, message } = error as Error & { code?: string }
+      return name === 'HoldfastError' ? code! : `${name}: ${message}`
+    }
+  }
+  await ctx.step('one', () => 1)
+  return [
+    await why(() => ctx.step('one', () => 2)),
+    await why(() => ctx.step('', () => 2)),
+    await why(() => ctx.step('odd', () => 7n)),
+    await why(() => ctx.step('deep', () => ctx.sleep('nap', '1h'))),
+    await why(() => ctx.step('none', 5 as never)),
+    await why(() => ctx.waitFor('late', { timeout: 0 })),
+    await why(() => ctx.waitFor('bad', { schema: atMostTen })),
+  ]
+}
+
+export const swallowsPark = async (_: unknown, ctx: TaskContext): Promise<unknown> => {
+  const why = await ctx.sleep('nap', '50ms').catch((error: unknown) => (error as Error).name)
+  if (why !== undefined) await ctx.step('after', () => why).catch(() => {})
+  return `run ${ctx.attempt}`
+}
+
+/** Dies after its first step is recorded, in its first run. */
+export const diesAfterStep = async (_: unknown, ctx: TaskContext): Promise<unknown> => {
+  const pid = await ctx.step('one', () => process.pid)
+  if (ctx.attempt === 1) process.exit(3)
+  return { recorded: pid, attempt: ctx.attempt }
+}

@@ -3,7 +3,7 @@
  * kind. Between the first copies and their leaving somebody else claims some of the tasks.
  */
 import { connect } from '../../../src/connect.ts'
-import { silentLogger } from '../../../src/runtime/logger.ts'
+import { silentLogger } from '../../../src/runtime/telemetry/logger.ts'
 import type { Inserted, Insertion, Store } from '../../../src/store/store.ts'
 import { openAt } from '../address.ts'
 import { planOf, say } from './child.ts'

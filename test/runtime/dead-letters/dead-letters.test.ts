@@ -92,15 +92,16 @@ describe('looking at dead letters', () => {
     for (const dryRun of [true, false]) {
       await refuses(
         'GROUP_NOT_FOUND',
-        /no dead letter is of group nosuch/,
+        /no dead letter belongs to group nosuch/,
       )(client.deadLetters.replay({ group: 'nosuch' }, { dryRun }))
       await refuses('GROUP_NOT_FOUND')(client.deadLetters.purge({ group: 'nosuch' }, { dryRun }))
     }
   })
 
-  it('a look that ends at its cap says so', async () => {
+  it('a look that ends at its cap says so, and groups count the newest', async () => {
     const { client } = await begin()
-    await dieMany(client, 3)
+    const ids = await dieMany(client, 3)
+    expect((await client.deadLetters.groups({}, { cap: 1 })).groups[0]!.sample.id).toBe(ids.at(-1))
     expect(await client.deadLetters.groups({}, { cap: 2 })).toMatchObject({ scanned: 2, capped: true })
     expect(await client.deadLetters.groups({}, { cap: 3 })).toMatchObject({ scanned: 3, capped: false })
     expect(await client.deadLetters.replay({}, { cap: 2, dryRun: true })).toMatchObject({ matched: 2, capped: true })

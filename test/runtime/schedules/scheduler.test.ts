@@ -228,7 +228,26 @@ describe('overlap', () => {
     doors[0]!.open()
     await clock.advance(MINUTE)
     expect(await slots(client)).toEqual([NOON + MINUTE, NOON + 4 * MINUTE])
+    const { past } = await client.schedules.get('tick')
+    expect(
+      past.map(({ slot, reason, taskId }) => [(slot - NOON) / MINUTE, reason ?? (taskId ? 'fired' : 'nothing')]),
+    ).toEqual([
+      [1, 'fired'],
+      [2, 'overlap'],
+      [3, 'overlap'],
+      [4, 'fired'],
+    ])
+    expect(past[0]!.taskId).toBe(running!.id)
     doors[1]!.open()
+  })
+
+  it('is remembered for the last twenty slots', async () => {
+    const { client, clock } = await begin()
+    scheduling(client)
+    await client.schedules.create(tick({ overlap: 'allow' }))
+    await clock.advance(30 * MINUTE)
+    const { past } = await client.schedules.get('tick')
+    expect(past.map(({ slot }) => (slot - NOON) / MINUTE)).toEqual(Array.from({ length: 20 }, (_, k) => k + 11))
   })
 
   it('is allowed when asked for', async () => {
@@ -495,6 +514,7 @@ describe('by hand', () => {
       nextAt: '2026-01-28T12:01:00.000Z',
       lastTaskId: null,
       lastSkipped: null,
+      past: [],
       createdAt: '2026-01-28T12:00:00.000Z',
       updatedAt: '2026-01-28T12:00:00.000Z',
     })
@@ -645,11 +665,12 @@ describe('a wire that loses every third reply or request', () => {
 })
 
 describe('an outage', () => {
-  it('is told once, and schedules go on within seconds of its end', async () => {
+  it('is told once, and schedules go on, and say so, within seconds of its end', async () => {
     let away = false
     const told: string[] = []
     const { client, clock, another } = await begin()
-    const logger = { debug() {}, info() {}, warn() {}, error: (message: string) => void told.push(message) }
+    const write = (message: string): void => void told.push(message)
+    const logger = { debug() {}, info: write, warn() {}, error: write }
     scheduling(await another({ logger, through: (store) => lossy(store, () => (away ? 'drop-request' : 'pass')) }))
     await client.schedules.create(tick({ every: '10s', overlap: 'allow', catchUp: 'last' }))
     await clock.advance(10_000)
@@ -657,7 +678,8 @@ describe('an outage', () => {
     await clock.advance(10 * MINUTE)
     away = false
     await clock.advance(15_000)
-    expect(told.filter((message) => message.includes('schedules do not fire'))).toHaveLength(1)
+    const about = told.filter((message) => message.startsWith('schedules ')).map((message) => message.split(':')[0])
+    expect(about).toEqual(['schedules do not fire until the store answers', 'schedules fire again'])
     const made = await slots(client)
     expect(made[0]).toBe(NOON + 10_000)
     expect(made[1]).toBeGreaterThanOrEqual(NOON + 10 * MINUTE)

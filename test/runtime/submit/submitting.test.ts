@@ -4,7 +4,7 @@ import { lossy } from '../../../src/testing/lossy-store.ts'
 import { begin, refuses, shown } from '../setup.ts'
 
 describe('submitting', () => {
-  it('[A01][A03][A04][A09][C01][D01][D02][D04] gives a task with all of its defaults', async () => {
+  it('[A01][A03][A04][A09][C01][D01][D02][D04][Z03] gives a task with all of its defaults', async () => {
     const { client, clock } = await begin()
     const task = await client.submit('send', { to: 'x' })
     const now = clock.wall()

@@ -70,7 +70,7 @@ describe('a submit whose reply was lost for good', () => {
 
 describe('a submit while connections are refused', () => {
   const refused =
-    (isRefused: () => boolean, tries: { count: number }) =>
+    (isRefused: () => boolean, tries: { count: number }, reason: string) =>
     (store: Store): Store =>
       new Proxy(store, {
         get: (target, name) => {
@@ -80,15 +80,15 @@ describe('a submit while connections are refused', () => {
             if (name !== 'insert' || !isRefused())
               return (value as (...args: unknown[]) => unknown).apply(target, given)
             tries.count++
-            return Promise.reject(new HoldfastError('STORE_UNAVAILABLE', 'refused', { reason: 'refused' }))
+            return Promise.reject(new HoldfastError('STORE_UNAVAILABLE', 'refused', { reason }))
           }
         },
       })
 
-  const away = async () => {
+  const away = async (reason = 'refused') => {
     let isRefused = true
     const tries = { count: 0 }
-    const bench = await begin({ through: refused(() => isRefused, tries) })
+    const bench = await begin({ through: refused(() => isRefused, tries, reason) })
     return {
       ...bench,
       tries,
@@ -98,8 +98,8 @@ describe('a submit while connections are refused', () => {
     }
   }
 
-  it('waits for a server that is restarted', async () => {
-    const { client, clock, comeBack, passing } = await away()
+  it.each(['refused', 'not-ready', 'too-many-connections'])('waits for a server that says %s', async (reason) => {
+    const { client, clock, comeBack, passing } = await away(reason)
     const submitting = client.submit('work', 1)
     await clock.advance(6_000)
     comeBack()

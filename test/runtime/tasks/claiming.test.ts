@@ -153,6 +153,20 @@ describe('claiming by id', () => {
     expect((await client.get(id)).attempts).toBe(1)
   })
 
+  it('the same worker again gets its lapsed lease, while no other worker has taken it', async () => {
+    const { client, clock } = await begin()
+    const { id } = await client.submit('work', {})
+    const first = await client.claim(id, { workerId: 'me' })
+    await clock.advance(60_000)
+    const again = await client.claim(id, { workerId: 'me' })
+    expect(again).toMatchObject({ token: first.token, fence: 1 })
+    expect(await client.get(id)).toMatchObject({
+      attempts: 1,
+      retryCount: 0,
+      lease: { expiresAt: clock.wall() + 5_000 },
+    })
+  })
+
   it('takes another worker’s lapsed lease, as any look would, and its backoff follows', async () => {
     const { client, clock } = await begin({ random: () => 0.5 })
     const { id } = await client.submit('work', {})

@@ -96,7 +96,7 @@ describe('counting', () => {
   })
 
   it('stats tell of every queue that was used, also an empty one', async () => {
-    const { client } = await begin()
+    const { client, clock } = await begin()
     await client.submit('work', 1, { queue: 'a' })
     await client.submit('work', 2, { queue: 'a', delay: '1h' })
     const gone = await client.submit('work', 3, { queue: 'b' })
@@ -107,6 +107,7 @@ describe('counting', () => {
       ready: 0,
       scheduled: 0,
       retrying: 0,
+      parked: 0,
       running: 0,
       completed: 0,
       failed: 0,
@@ -115,9 +116,16 @@ describe('counting', () => {
       archived: 0,
       capped: [],
     }
+    const flowing = { paused: false, pausedUntil: null, pause: null, limits: null, pausedGroups: [], groupPauses: {} }
     expect(await client.stats()).toEqual([
-      { queue: 'a', paused: false, pausedUntil: null, limits: null, pausedGroups: [], ...zero, ready: 1, scheduled: 1 },
-      { queue: 'b', paused: true, pausedUntil: null, limits: null, pausedGroups: [], ...zero },
+      { queue: 'a', ...flowing, ...zero, ready: 1, scheduled: 1 },
+      {
+        queue: 'b',
+        ...flowing,
+        ...zero,
+        paused: true,
+        pause: { at: new Date(clock.wall()).toISOString(), by: 'test' },
+      },
     ])
   })
 })
@@ -187,6 +195,25 @@ describe('removing what has ended', () => {
     const { id } = await client.submit('good', {})
     await clock.settle()
     await refuses('TASK_NOT_FOUND')(client.get(id))
+  })
+
+  it('retention 0 leaves nothing of a task: its id is then a new one, told from the old by createdAt and not by the fence', async () => {
+    const { client, clock } = await begin({ retention: { completed: 0 } })
+    const runs: [fence: number, createdAt: number][] = []
+    client
+      .worker()
+      .handle('good', (_, { fence, task }) => void runs.push([fence, task.createdAt]))
+      .start()
+    const { id } = await client.submit('good', {})
+    await clock.advance(1_000)
+    const second = await client.submit('good', {}, { id })
+    expect(second.deduplicated).toBe(false)
+    await clock.advance(1_000)
+    const [first = [0, 0]] = runs
+    expect(runs).toEqual([
+      [1, first[1]],
+      [1, first[1] + 1_000],
+    ])
   })
 
   it('without retention everything stays', async () => {

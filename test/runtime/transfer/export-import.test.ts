@@ -54,6 +54,21 @@ describe('an export', () => {
 })
 
 describe('an import', () => {
+  it('brings the slots that a schedule has fired', async () => {
+    const { client, clock, passing } = await begin()
+    await client.schedules.create({ id: 'tick', type: 'a', input: 1, every: '1m', overlap: 'allow' })
+    const worker = client.worker().handle('a', () => null)
+    const running = worker.run()
+    await clock.advance(150_000)
+    await passing(worker.stop())
+    await running
+    const { past } = await client.schedules.get('tick')
+    expect(past).toHaveLength(2)
+    const { client: other } = await begin()
+    await other.import(opened(await linesOf(client)))
+    expect((await other.schedules.get('tick')).past).toEqual(past)
+  })
+
   it('brings everything: histories, keys with and without a task, schedules, pauses', async () => {
     const { client, store, waiting, done, archived } = await furnished()
     const lines = await linesOf(client)

@@ -244,6 +244,32 @@ describe('one task of a batch', () => {
     await clock.settle()
   })
 
+  it('that was claimed again while it waited for others has the fence of each claim', async () => {
+    const { client, clock } = await begin()
+    const fences: number[] = []
+    client
+      .worker({ id: 'w' })
+      .handleMany(insert, { size: 2, wait: '2s' }, (tasks, ctx) => {
+        fences.push(...tasks.map((task) => ctx.of(task).fence))
+        return tasks.map(() => 'done')
+      })
+      .start()
+    const task = await client.submit(insert, 1)
+    await clock.settle()
+    // Revokes the lease. The worker claims it again before a heartbeat tells about the first.
+    await client.retry(task.id)
+    await clock.advance(100)
+    expect(fences).toEqual([1, 2])
+    await clock.advance(1_000)
+    expect((await client.get(task.id)).history.map(({ move }) => move)).toEqual([
+      'submit',
+      'claim',
+      'retry',
+      'claim',
+      'complete',
+    ])
+  })
+
   it('that is cancelled aborts its own signal, not the others’, and ends as cancelled when its result is an Error', async () => {
     const { client, clock, ctx, batch, end, tasks } = await stage()
     await client.cancel(tasks[1]!.id)

@@ -3,7 +3,9 @@
  * lengths of unbroken contact with the store, by whatever door.
  */
 import { describe, expect, it } from 'vitest'
-import type { Client } from '../../../src/index.ts'
+import { type Client, HoldfastError } from '../../../src/index.ts'
+import { Contact } from '../../../src/runtime/contact.ts'
+import { FakeClock } from '../../../src/testing/fake-clock.ts'
 import { lossy } from '../../../src/testing/lossy-store.ts'
 import { withMethods } from '../../crash/planted.ts'
 import { begin } from '../setup.ts'
@@ -79,6 +81,38 @@ describe('the lease of a living worker that was cut off for longer than it lasts
   })
 })
 
+it('the lease of a living worker that lapses in an outage shorter than itself is not taken by who is back first', async () => {
+  const scene = await begin()
+  const { id, cut } = await busy(scene)
+  let isAway = false
+  const other = await scene.another({
+    name: 'other',
+    through: (store) => lossy(store, () => (isAway ? 'drop-request' : 'pass')),
+  })
+  const asks = async (times: number): Promise<void> => {
+    for (let n = 0; n < times; n++) {
+      const asked = other.claimNext({ workerId: 'by hand' }).catch(() => null)
+      await scene.clock.advance(500)
+      expect(await asked).toBeNull()
+    }
+  }
+  await asks(20)
+  // Until it is about to be renewed: it lapses soon after.
+  let left = 5_000
+  while (left > 3_400) {
+    await asks(1)
+    left = (await scene.store.get([id]))[0]!.lease!.expiresAt - scene.clock.wall()
+  }
+  cut(true)
+  isAway = true
+  await asks(8)
+  isAway = false
+  await asks(4)
+  cut(false)
+  await scene.clock.advance(5_000)
+  expect(await statusOf(scene, id)).toBe('running')
+})
+
 /** Also of a store that suggests longer leases, as S3 does: what counts is how long the lease is. */
 it.each([5_000, 30_000])(
   'a call that took long was a break: what it brought is not taken (the store suggests %i ms)',
@@ -113,6 +147,37 @@ it.each([5_000, 30_000])(
     expect(await statusOf(scene, id)).toBe('running')
   },
 )
+
+it('a conflict is an answer: a worker that meets others at every other look still takes the lease of a dead one', async () => {
+  const scene = await begin()
+  await scene.client.submit('work', 1, { maxRetries: 0 })
+  const { task } = (await scene.client.claimNext({ workerId: 'dead' }))!
+  let looks = 0
+  const conflict = new HoldfastError('STORE_UNAVAILABLE', 'two writers', { isConflict: true })
+  const crowded = await scene.another({
+    name: 'crowded',
+    through: (store) =>
+      withMethods(store, { claim: (want) => (looks++ % 2 === 0 ? store.claim(want) : Promise.reject(conflict)) }),
+  })
+  crowded
+    .worker({ pollInterval: '1s' })
+    .handle('work', () => null)
+    .start()
+  await scene.clock.advance(15_000)
+  expect(await statusOf(scene, task.id)).toBe('failed')
+})
+
+it('a conflict of documents is an answer, too: contact goes on', async () => {
+  const clock = new FakeClock()
+  const contact = new Contact(clock)
+  await clock.advance(10_000)
+  const conflict = new HoldfastError('STORE_UNAVAILABLE', 'two writers', { isConflict: true })
+  await expect(contact.notice(Promise.reject(conflict))).rejects.toBe(conflict)
+  expect(contact.hasLasted(10_000)).toBe(true)
+  const outage = new HoldfastError('STORE_UNAVAILABLE', 'no answer')
+  await expect(contact.notice(Promise.reject(outage))).rejects.toBe(outage)
+  expect(contact.hasLasted(10_000)).toBe(false)
+})
 
 it('a monitor alone takes the lease of a dead worker where it must look at each queue, although it seldom looks', async () => {
   const scene = await begin()
@@ -152,4 +217,56 @@ it('a monitor that stood still while everybody else did takes nothing when all g
   cut(false)
   await scene.clock.advance(70_000)
   expect((await watcher.get(id)).output).toBe('finished')
+})
+
+describe('a loop of claimNext that was suspended together with the holder, for less than a lease', () => {
+  /** Beats of the loop: every timer of the caller is late by what `late` says, as after SIGSTOP and SIGCONT. */
+  const suspended = async (worked: number) => {
+    const scene = await begin()
+    const { id, cut } = await busy(scene)
+    let late = 0
+    let used = 0
+    const caller = await scene.another({
+      name: 'caller',
+      clock: {
+        wall: () => scene.clock.wall(),
+        mono: () => scene.clock.mono(),
+        after: (delay, tick) => scene.clock.after(delay + late, tick),
+        processorTime: () => used,
+      },
+    })
+    const looks = async (count: number): Promise<void> => {
+      for (let i = 0; i < count; i++) {
+        await scene.clock.advance(500)
+        await caller.claimNext({ workerId: 'by hand', types: ['other'] })
+      }
+    }
+    await looks(12)
+    // The holder has renewed within a third of its lease of 5 s. It and the caller stand still for less than a lease.
+    cut(true)
+    late = 4_300
+    await scene.clock.advance(4_300)
+    used += worked
+    late = 0
+    return { scene, id, cut, caller, looks }
+  }
+
+  it('takes nothing when all go on', async () => {
+    const { scene, id, cut, caller, looks } = await suspended(0)
+    await looks(1)
+    const { lease, status } = (await scene.store.get([id]))[0]!
+    expect(lease!.expiresAt, 'it has lapsed').toBeLessThan(scene.clock.wall())
+    expect(status).toBe('running')
+    await looks(3)
+    expect(await statusOf(scene, id)).toBe('running')
+    cut(false)
+    await scene.clock.advance(70_000)
+    expect((await caller.get(id)).output).toBe('finished')
+  })
+
+  it('takes what has lapsed if it computed meanwhile: it saw the store all the time', async () => {
+    const { scene, id, looks } = await suspended(4_300)
+    await looks(1)
+    expect(await statusOf(scene, id)).toBe('failed')
+  })
 })

@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../../src/runtime/clock.ts'
 import type { KeeperReport } from '../../../src/store/store.ts'
 import { LeaseBoard } from '../../../src/store/threads/lease-board.ts'
 import { threadedKeeper } from '../../../src/store/threads/threaded-keeper.ts'
@@ -28,7 +29,7 @@ test('the thread that takes its place is told what is held, and renews it', asyn
     report: (results) => void reports.push(...results),
   })
   onTestFinished(() => keeper.close())
-  keeper.hold([lease])
+  keeper.hold([lease], systemClock.mono())
   await expect.poll(() => reports, { timeout: 20_000 }).toContainEqual({ slot: 1, token: 'token', renewed: 'held' })
   expect(existsSync(mark)).toBe(true)
 })

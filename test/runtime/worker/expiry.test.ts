@@ -40,7 +40,7 @@ describe('[AA3] expiry', () => {
     expect(mortal.expiresAt! - (await client.now()), 'by the store’s clock').toBe(10_000)
   })
 
-  it('[F16] does not slide: not on claim, not on retry', async () => {
+  it('[F16][Z01] does not slide: not on claim, not on retry', async () => {
     const { client, clock } = await begin({ random: () => 0 })
     const { id, expiresAt } = await client.submit('work', {}, { ttl: '1m' })
     await clock.advance(5_000)
@@ -111,7 +111,7 @@ describe('[AA3] expiry', () => {
     await refuses('TASK_NOT_FOUND')(client.markExpired('01900000-0000-7000-8000-000000000000'))
   })
 
-  it('[J10][C13] an expired task cannot be retried, cancelled or claimed; it can be archived and deleted', async () => {
+  it('[J10][C13][Z01] an expired task cannot be retried, cancelled or claimed; it can be archived and deleted', async () => {
     const { client } = await begin()
     const { id } = await client.submit('work', {})
     await client.markExpired(id)

@@ -21,7 +21,7 @@ describe('what a worker takes', () => {
     expect(order).toEqual(['highest', 'high', 'early', 'one', 'two', 'low'])
   })
 
-  it('[P02] a retried task goes behind what was due before it', async () => {
+  it('[P02][Z04] a retried task goes behind what was due before it', async () => {
     const { client, clock } = await begin({ random: () => 0 })
     const order: unknown[] = []
     await client.submit('work', 'a')
@@ -64,6 +64,98 @@ describe('what a worker takes', () => {
     for (const result of mine) expect(result.ok && (await client.get(result.task.id)).status).toBe('completed')
     expect(shown(await client.get(other.id))).toMatchObject({ status: 'pending', attempts: 0 })
     expect(shown(await client.get(elsewhere.id))).toMatchObject({ status: 'pending', attempts: 0 })
+  })
+
+  it('looks again no sooner than it may ask for what is overdue, however the clock rounds', async () => {
+    let looks = 0
+    let [at, atOnce, most] = [-1, 0, 0]
+    const { client, clock, another } = await begin()
+    await client.submit('work', {})
+    const gone = await another({ vanishes: true })
+    await gone.claimNext({ types: ['work'], workerId: 'gone', leaseTtl: '60s' })
+    // 100 ms later is 99.99999999999272 ms later: the sum passes a power of two.
+    await clock.advance(65_488.090033670254)
+    const counted = (store: Store): Store => {
+      const claim: Store['claim'] = async (request) => {
+        looks++
+        atOnce = clock.mono() === at ? atOnce + 1 : 1
+        at = clock.mono()
+        most = Math.max(most, atOnce)
+        // It would never end: no timer fires before it.
+        if (atOnce > 50) await new Promise(() => {})
+        return store.claim(request)
+      }
+      return new Proxy(store, {
+        get: (target, name) => (name === 'claim' ? claim : Reflect.get(target, name, target)),
+      })
+    }
+    const watcher = await another({ through: counted })
+    // The lease has lapsed, and the newcomer may not take it yet.
+    watcher
+      .worker()
+      .handle('work', () => {})
+      .start()
+    await clock.advance(5_000)
+    expect(looks).toBeGreaterThan(40)
+    expect(most, 'looks at the same instant').toBeLessThan(5)
+  })
+
+  it('starts a task that wakes it without asking for what is overdue, and asks with the next look', async () => {
+    const { client, clock, another } = await begin()
+    const looks: string[] = []
+    const watched = (store: Store): Store => {
+      const claim: Store['claim'] = async (request) => {
+        const found = await store.claim(request)
+        looks.push(`${found.leased.length} leased, ${request.dueLimit > 0 ? 'asks' : 'does not ask'}`)
+        return found
+      }
+      return new Proxy(store, {
+        get: (target, name) => (name === 'claim' ? claim : Reflect.get(target, name, target)),
+      })
+    }
+    const watcher = await another({ through: watched })
+    watcher
+      .worker()
+      .handle('work', () => {})
+      .start()
+    await clock.advance(1_000)
+    for (const since of [200, 2_000]) {
+      await clock.advance(since)
+      looks.length = 0
+      await client.submit('work', {})
+      await clock.advance(10_000)
+      expect(looks.slice(0, 2)).toEqual(['1 leased, does not ask', '0 leased, asks'])
+    }
+  })
+
+  it('claims from a full queue twice at once, but not while the store says that this slows it down', async () => {
+    const { client, clock, another } = await begin()
+    let [isCongested, now, most] = [false, 0, 0]
+    const slow = (store: Store): Store => {
+      const claim: Store['claim'] = async (request) => {
+        most = Math.max(most, ++now)
+        await new Promise<void>((done) => void clock.after(5, done))
+        now--
+        return store.claim(request)
+      }
+      const changed: Partial<Store> = { claim, claimsAtOnce: 2, isCongested: () => isCongested }
+      return new Proxy(store, {
+        get: (target, name) => Reflect.get(changed, name) ?? Reflect.get(target, name, target),
+      })
+    }
+    const slowed = await another({ through: slow })
+    await client.submitMany(Array.from({ length: 10_000 }, () => ({ type: 'work', input: {} })))
+    slowed
+      .worker({ concurrency: 20 })
+      .handle('work', () => {})
+      .start()
+    await clock.advance(25)
+    expect(most).toBe(2)
+    isCongested = true
+    await clock.advance(6)
+    most = 0
+    await clock.advance(15)
+    expect(most).toBe(1)
   })
 
   it('several queues are served in turn: a full one does not starve the others', async () => {

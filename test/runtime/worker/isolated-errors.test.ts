@@ -1,7 +1,7 @@
 /** What an error keeps on its way from a child to the worker. */
 import { describe, expect, it } from 'vitest'
-import { describeError } from '../../../src/core/error-facts.ts'
 import { isPermanent, rescheduleWish } from '../../../src/core/failure.ts'
+import { describeError } from '../../../src/core/values/error-facts.ts'
 import { HoldfastError, PermanentError, RescheduleError, RetryableError } from '../../../src/index.ts'
 import { errorOf, errorText } from '../../../src/runtime/worker/isolate/errors.ts'
 

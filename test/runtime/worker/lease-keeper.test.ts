@@ -81,14 +81,14 @@ const claimed = (id: string, token: string): { id: string; token: string } => {
 const wait = (slot: number): void => {
   board.beat(now)
   board.wait(slot)
-  keeper.hold([{ slot, ...claimed(`task ${slot}`, `token ${slot}`) }])
+  keeper.hold([{ slot, ...claimed(`task ${slot}`, `token ${slot}`) }], now)
 }
 
 const hold = (slot: number): void => {
   board.beat(now)
   board.wait(slot)
   board.start(slot, null)
-  keeper.hold([{ slot, id: `task ${slot}`, token: `token ${slot}` }])
+  keeper.hold([{ slot, id: `task ${slot}`, token: `token ${slot}` }], now)
 }
 
 const until = async (end: number): Promise<void> => {
@@ -123,6 +123,20 @@ describe('a keeper', () => {
       { at: 1_000, ids: ['task 1'] },
       { at: 2_000, ids: ['task 1', 'task 2'] },
     ])
+  })
+
+  test('renews what it hears of late a third of a lease after that began, and at once if that is over', async () => {
+    now = 600
+    board.wait(1)
+    board.start(1, null)
+    keeper.hold([{ slot: 1, id: 'task 1', token: 'token 1' }], 0)
+    await until(1_999)
+    expect(sent).toEqual([{ at: 1_000, ids: ['task 1'] }])
+    board.wait(2)
+    board.start(2, null)
+    keeper.hold([{ slot: 2, id: 'task 2', token: 'token 2' }], 500)
+    await until(1_999)
+    expect(sent.at(-1)).toEqual({ at: 1_999, ids: ['task 1', 'task 2'] })
   })
 
   test.each([0, 130, 499, 500, 501, 870, 999])(
@@ -219,7 +233,7 @@ describe('a claim whose reply was not seen', () => {
   test("has its leases kept, and reported as nobody's, until it is", async () => {
     board.beat(now)
     const ticket = board.beginClaim()!
-    keeper.claiming('op', ticket)
+    keeper.claiming('op', ticket, now)
     leased['op'] = [claimed('task', 'op.1')]
     await until(2_500)
     expect(sent.map(({ at }) => at)).toEqual([1_000, 2_000])
@@ -231,7 +245,7 @@ describe('a claim whose reply was not seen', () => {
 
   test('is released after one lease length, and the event loop is told', async () => {
     const ticket = board.beginClaim()!
-    keeper.claiming('op', ticket)
+    keeper.claiming('op', ticket, now)
     leased['op'] = [claimed('task', 'op.1')]
     await until(10_000)
     expect(moved).toEqual([{ at: 3_000, id: 'task', move: 'release' }])
@@ -249,7 +263,7 @@ describe('a claim whose reply was not seen', () => {
     for (let at = 0; at < 20_000; at += 10) {
       await until(at)
       const ticket = board.beginClaim()!
-      keeper.claiming('op', ticket)
+      keeper.claiming('op', ticket, now)
       expect(board.endClaim(ticket)).toBe(true)
     }
     expect(asked).toBe(0)
@@ -261,7 +275,7 @@ describe('a run that has settled', () => {
     board.beat(now)
     board.wait(1)
     board.start(1, 1_500)
-    keeper.hold([{ slot: 1, id: 'task 1', token: 'token 1' }])
+    keeper.hold([{ slot: 1, id: 'task 1', token: 'token 1' }], now)
     await until(1_200)
     board.settle(1)
     await until(7_500)
@@ -275,7 +289,7 @@ describe('a run that has settled', () => {
     board.beat(now)
     board.wait(1)
     board.start(1, 1_500)
-    keeper.hold([{ slot: 1, id: 'task 1', token: 'token 1' }])
+    keeper.hold([{ slot: 1, id: 'task 1', token: 'token 1' }], now)
     board.settle(1)
     await until(100_000)
     expect(sent.at(-1)!.at).toBe(59_000)
@@ -285,7 +299,7 @@ describe('a run that has settled', () => {
     board.beat(now)
     board.wait(1)
     board.start(1, 1_500)
-    keeper.hold([{ slot: 1, id: 'task 1', token: 'token 1' }])
+    keeper.hold([{ slot: 1, id: 'task 1', token: 'token 1' }], now)
     await until(7_500)
     expect(sent.map(({ at }) => at)).toEqual([1_000])
   })

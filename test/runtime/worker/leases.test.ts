@@ -71,7 +71,7 @@ describe('a worker’s lease', () => {
     expect(task.lease!.expiresAt - task.lease!.claimedAt).toBe(5_000)
   })
 
-  it('[F11][F12][C06][O02][O03][R01] of a worker that vanished lapses: another runs the task, under a higher fence', async () => {
+  it('[F11][F12][C06][O02][O03][R01][Z04] of a worker that vanished lapses: another runs the task, under a higher fence', async () => {
     const { client, clock, another } = await begin({ random: () => 0 })
     let gone = false
     const plan: LossPlan = () => (gone ? 'silence' : 'pass')

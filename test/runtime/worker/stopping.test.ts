@@ -155,6 +155,21 @@ describe('stopping a worker', () => {
     expect(clock.mono()).toBeLessThan(2_000)
   })
 
+  it('a second stop with timeout 0 does not wait for a handler that ignores its signal', async () => {
+    const { client, clock, passing } = await begin()
+    const worker = client
+      .worker({ stopTimeout: '1h' })
+      .handle('work', () => new Promise(() => {}))
+      .start()
+    await client.submit('work', {})
+    await clock.settle()
+    const stopped = worker.stop()
+    await clock.advance(1_000)
+    void worker.stop({ timeout: 0 })
+    await passing(stopped)
+    expect(clock.mono()).toBeLessThan(10_000)
+  })
+
   it('run() resolves when the worker has stopped; hooks are told; what a hook throws changes nothing', async () => {
     const { client, clock } = await begin()
     const told: string[] = []

@@ -143,7 +143,7 @@ it('why and doctor name what is stuck, and a worker that has stopped claiming', 
     /^It is dead: .*timed out after 10s.* The handler of attempt 1 is stuck in worker w: it did not stop\.$/,
   )
   expect(await problems()).toMatchObject([
-    { verdict: 'warning', found: "worker w: 1 handler is stuck ('hung'), with 2 slots" },
+    { verdict: 'warning', found: "worker w with 2 slots: 1 handler is stuck ('hung')" },
   ])
   await hang(1)
   await clock.advance(12_000)
@@ -153,7 +153,7 @@ it('why and doctor name what is stuck, and a worker that has stopped claiming', 
     sentence: expect.stringContaining('but the one live worker that serves it, w, has stopped claiming'),
   })
   expect(await problems()).toMatchObject([
-    { verdict: 'problem', found: "worker w: 2 handlers are stuck ('hung'), with 2 slots: it takes no new tasks" },
+    { verdict: 'problem', found: "worker w with 2 slots: 2 handlers are stuck ('hung'), and it takes no new tasks" },
   ])
 })
 

@@ -192,6 +192,23 @@ describe('a worker elsewhere, for which a server speaks', () => {
     expect(await client.workers()).toEqual([])
   })
 
+  it('with long leases is alive between two renewals, and gone one lease after the last', async () => {
+    const { client, clock } = await begin()
+    await client.heardOfWorker('py-1', { ...remote, leaseTtl: 600_000 })
+    for (let renewals = 0; renewals < 3; renewals++) {
+      await clock.advance(200_000)
+      expect((await client.workers()).map(({ id }) => id)).toEqual(['py-1'])
+      await client.heardOfWorker('py-1', { leaseTtl: 600_000 })
+    }
+    // Then it claims under short leases again.
+    await client.heardOfWorker('py-1', { ...remote, leaseTtl: undefined })
+    await clock.advance(31_000)
+    expect(await client.workers()).toEqual([])
+    await client.heardOfWorker('py-2', { ...remote, leaseTtl: 600_000 })
+    await clock.advance(601_000)
+    expect(await client.workers()).toEqual([])
+  })
+
   it('is not known by a renewal alone: what it serves was never told', async () => {
     const { client } = await begin()
     await client.heardOfWorker('py-1')

@@ -10,6 +10,7 @@ import { report, seededChance } from '../../crash/seed.ts'
 import { readWitness, readWitnesses, unfinished } from '../../crash/witness.ts'
 import { type FaultRates, startFaultProxy } from '../../servers/http-fault-proxy.ts'
 import type { S3Target } from '../../servers/s3.ts'
+import { volume } from '../../volume.ts'
 import { addressOf, freshPrefix } from '../setup.ts'
 import { onS3 } from './setup.ts'
 
@@ -17,7 +18,7 @@ cleanUp(afterAll)
 
 const LEASE = 8_000
 const RATES: FaultRates = { unavailable: 0.1, conflict: 0.2, lostReply: 0.1, truncated: 0.05, slow: 0.05 }
-const TASKS = Number(process.env['HOLDFAST_S3_TASKS'] ?? 2_000)
+const TASKS = volume(300, 800)
 const KILLS = 8
 
 interface Campaign {

@@ -1,6 +1,6 @@
 /** What each role needs: with exactly the rights of docs/stores/s3.md, and with each of them missing. */
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
-import { type Client, connect, silentLogger } from '../../../src/index.ts'
+import { type Client, connect, type HoldfastError, silentLogger } from '../../../src/index.ts'
 import type { Action } from '../../servers/simulated-s3/options.ts'
 import { startSimulatedS3 } from '../../servers/simulated-s3/start.ts'
 import { policyOf } from '../policies.ts'
@@ -64,30 +64,37 @@ describe('the policies to paste', () => {
 
 describe('doctor', () => {
   const ALL: readonly Action[] = policyOf('worker')
-  test.each(ALL.filter((action) => action !== 's3:ListBucket' && action !== 's3:GetObject'))(
-    'names %s when it is missing, and nothing else',
+  test.each(['s3:GetLifecycleConfiguration', 's3:GetBucketVersioning'] as const)(
+    'warns that %s is missing, and of nothing else',
     async (action) => {
       const { open } = await begin({ poor: ALL.filter((one) => one !== action) })
       const findings = await (await open('poor')).examine()
       const [rights] = findings.filter(({ check }) => check === 'permissions')
-      expect(rights).toMatchObject({ found: expect.stringMatching(new RegExp(`may .*${action}`)) })
+      expect(rights).toMatchObject({ verdict: 'warning', found: expect.stringMatching(new RegExp(`may .*${action}`)) })
       expect(rights!.found.match(/s3:/g)).toHaveLength(1)
-      expect(rights!.verdict).toBe(
-        action.startsWith('s3:GetBucket') || action.includes('Lifecycle') ? 'warning' : 'problem',
-      )
     },
   )
 
-  test.each(['s3:ListBucket', 's3:GetObject'] as const)(
-    'cannot even connect without %s, and says so',
-    async (action) => {
-      const { open } = await begin({ poor: ALL.filter((one) => one !== action) })
-      const findings = open('poor').then((client) => client.examine())
-      const reported = await findings.then(
-        (all) => all.find(({ check }) => check === 'permissions')!.found,
-        (error: Error) => error.message,
+  const needed = ALL.slice(0, 4)
+  const combinations = needed.flatMap((one, n) => needed.slice(n).map((other) => [...new Set([one, other])]))
+  test.each(combinations.map((missing) => [missing.join(' and '), missing] as const))(
+    'names %s when that is missing, and nothing else; where it cannot connect, that error does',
+    async (_, missing) => {
+      const { open } = await begin({ poor: ALL.filter((one) => !missing.includes(one)) })
+      const reported = await open('poor').then(
+        async (client) => (await client.examine()).find(({ check }) => check === 'permissions')!,
+        (error: HoldfastError) => ({ verdict: 'problem', found: error.message.split('these credentials lack')[1]! }),
       )
-      expect(reported).toContain(action)
+      expect(reported.verdict).toBe('problem')
+      expect(reported.found.match(/s3:\w+/g)!.toSorted()).toEqual(missing.toSorted())
     },
   )
+
+  test('changes nothing to find that out', async () => {
+    const { url, credentials, bucket } = s3.fresh()
+    await s3.change({ rights: { poor: ['s3:PutObject', 's3:DeleteObject'] } })
+    const poor = connect(url, { s3: { credentials: { ...credentials, accessKeyId: 'poor' } } })
+    await expect(poor).rejects.toMatchObject({ details: { missing: ['s3:ListBucket', 's3:GetObject'] } })
+    expect(await s3.objects(bucket, '')).toEqual({})
+  })
 })

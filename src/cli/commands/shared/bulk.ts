@@ -1,6 +1,6 @@
 /** Shared by the bulk verbs: the selection, a plan before anything happens, and confirmation by a question or --yes. */
 import { createInterface } from 'node:readline/promises'
-import { HoldfastError, type Task } from '../../../index.ts'
+import { type DeadQuery, HoldfastError, type Task } from '../../../index.ts'
 import { EXIT } from '../../output/exit-codes.ts'
 import { err, out, outJson, paint, printable, shorten } from '../../output/render.ts'
 import { tag } from '../../program/input.ts'
@@ -28,6 +28,19 @@ export const filterOf = ({ type, queue, taskGroup, tag: label }: BulkOptions): F
   ...(taskGroup === undefined ? null : { taskGroup }),
   ...(label === undefined ? null : { tag: tag(label) }),
 })
+
+export interface DeadOptions extends BulkOptions {
+  readonly group?: string
+  readonly all?: boolean
+}
+
+/** The dead letters that a verb acts on: ids, or a query. */
+export const deadOf = (ids: readonly string[], options: DeadOptions): readonly string[] | DeadQuery => {
+  const query: DeadQuery = { ...filterOf(options), ...(options.group === undefined ? null : { group: options.group }) }
+  const isChosen = options.all === true || Object.keys(query).length > 0
+  mustChoose(ids, isChosen, '--group, --task-group, --type, --queue, --tag or --all')
+  return ids.length > 0 ? ids : query
+}
 
 /** Requires either ids or filters, and not both. */
 export const mustChoose = (ids: readonly string[], isChosen: boolean, words: string): void => {

@@ -2,7 +2,8 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { type Handler, HoldfastError, type IsolatedHandler, type Worker } from '../../../index.ts'
+import { type Handler, HoldfastError, type IsolatedHandler, isHoldfastError, type Worker } from '../../../index.ts'
+import { messageOf } from '../../output/errors.ts'
 
 export type Exports = Readonly<Record<string, unknown>>
 type Register = (worker: Worker) => unknown
@@ -14,8 +15,16 @@ export const loadModule = async (path: string): Promise<Exports> => {
   try {
     return (await import(pathToFileURL(whole).href)) as Exports
   } catch (error) {
-    throw refused(path, `cannot be loaded: ${error instanceof Error ? error.message : String(error)}`, error)
+    throw refused(path, `cannot be loaded: ${messageOf(error)}${whereToLook(path, error)}`, error)
   }
+}
+
+const whereToLook = (path: string, error: unknown): string => {
+  if (!(error instanceof SyntaxError)) return ''
+  if ((error as NodeJS.ErrnoException).code === 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX')
+    return " (compile the module, or install tsx and set NODE_OPTIONS='--import tsx')"
+  // Node keeps the file and the line of some syntax errors for its own report of an uncaught error.
+  return error.stack?.startsWith(error.name) ? ` (\`node ${path}\` shows the line)` : ''
 }
 
 /** The worker that the module exports, or null. Recognised by its methods, because the module may use another copy of Holdfast. */
@@ -30,7 +39,7 @@ export const workerOf = (exported: Exports): Worker | null =>
 /** A function that registers handlers, an object of handlers by type, or functions exported under the names of types. */
 export const registerHandlers = async (path: string, exported: Exports, worker: Worker): Promise<void> => {
   const { default: main, ...named } = exported
-  if (typeof main === 'function') await (main as Register)(worker)
+  if (typeof main === 'function') await register(path, main as Register, worker)
   else if (typeof main === 'object' && main !== null) handleEach(path, Object.entries(main), worker)
   else
     handleEach(
@@ -38,6 +47,14 @@ export const registerHandlers = async (path: string, exported: Exports, worker: 
       Object.entries(named).filter(([, value]) => typeof value === 'function'),
       worker,
     )
+}
+
+const register = async (path: string, main: Register, worker: Worker): Promise<void> => {
+  try {
+    await main(worker)
+  } catch (error) {
+    throw isHoldfastError(error) ? error : refused(path, `failed: ${messageOf(error)}`, error)
+  }
 }
 
 const handleEach = (

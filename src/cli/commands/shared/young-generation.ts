@@ -1,7 +1,7 @@
 /**
- * Keeps the worker's process small. V8 lets the young generation grow to 128 MB in any process that is busy for some
+ * Keeps a process that runs for long small. V8 lets the young generation grow to 128 MB in any process that is busy for some
  * seconds, without a gain here: a drain was as fast with 4 MB. It cannot be shrunk, only kept from growing, so it is watched while
- * the worker warms up. A size that the user has set (node --max-semi-space-size) stays.
+ * the process warms up. A size that the user has set (node --max-semi-space-size) stays.
  */
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 

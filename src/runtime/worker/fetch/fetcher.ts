@@ -1,14 +1,16 @@
 /** Decides when to look for work, in which queue, and how much to claim. Correctness rests on polling; wake-ups only make it faster. */
 import { type HoldfastError, isContactLost, isHoldfastError } from '../../../core/errors.ts'
-import { bindsFetchingAhead } from '../../../core/limits.ts'
+import { groupOf } from '../../../core/flow/group-turns.ts'
+import { bindsFetchingAhead } from '../../../core/flow/limits.ts'
 import { release } from '../../../core/machine.ts'
 import type { TaskRecord } from '../../../core/task.ts'
 import type { Cancel } from '../../clock.ts'
+import { sweep } from '../../queues/look.ts'
+import type { Queues } from '../../queues/queues.ts'
 import { newOp, type Session } from '../../session.ts'
-import { sweep } from '../../tasks/look.ts'
-import type { Queues } from '../../tasks/queues.ts'
 import { settle } from '../../tasks/settle.ts'
 import { Outage } from './outage.ts'
+import { asksForDue, type FetchLane, mayAskAgain, newState, type QueueState } from './queue-state.ts'
 
 export interface FetcherHost {
   readonly workerId: string
@@ -26,17 +28,6 @@ export interface FetcherHost {
   broken(error: HoldfastError): void
 }
 
-/** Types that are claimed together. */
-export interface FetchLane {
-  readonly types: () => readonly string[]
-  /** How many tasks the looks in flight may return. The fetcher counts it. */
-  asked: number
-  /** How many tasks may be claimed now. */
-  room(): number
-  /** How many of them could start at once. */
-  startable(): number
-}
-
 /** Facts about the claim that delivered some tasks. */
 export interface Delivery {
   /** Monotonic: when the claim was sent. Its leases began no earlier. */
@@ -45,25 +36,8 @@ export interface Delivery {
   readonly isKept: boolean
 }
 
-/** The state of a queue for one lane. */
-interface QueueState {
-  readonly name: string
-  readonly lane: FetchLane
-  /** Monotonic: the next look, unless a wake-up comes first. */
-  restUntil: number
-  /** Looks in flight: a second one starts beside the first only while there is much work. */
-  looks: number
-  isFull: boolean
-  /** Counts wake-ups, because one that arrives during a look may be about a task which that look did not see. */
-  wakes: number
-  /** Monotonic: when a look last asked for overdue tasks. */
-  dueAskedAt: number
-}
-
 /** Errors after which looking again is pointless. */
 const FATAL = ['STORE_IDENTITY_CHANGED', 'STORE_UNSAFE', 'STORE_CORRUPT', 'SCHEMA_NEWER', 'STORE_CLOSED'] as const
-/** Overdue tasks are looked for at most this often, however often tasks are claimed. */
-const DUE_EVERY = 100
 const PAUSES_EVERY = 2_000
 /** Once the known pauses are this old, a look waits until they have been read again. */
 const PAUSES_LIFE = 4_000
@@ -73,6 +47,10 @@ const LEFT_ALONE = 100
 const HELD_PAGE = 1_000
 
 type Rooms = ReadonlyMap<FetchLane, number>
+
+/** This many tasks, at most one of each group. */
+const isOfGroups = (tasks: readonly TaskRecord[], count: number): boolean =>
+  tasks.length === count && new Set(tasks.map(groupOf)).size === count
 
 export class Fetcher {
   readonly #session: Session
@@ -100,20 +78,15 @@ export class Fetcher {
   }
 
   addLane(lane: FetchLane): void {
-    const states = this.#host.queues.map((name) => ({
-      name,
-      lane,
-      restUntil: 0,
-      looks: 0,
-      isFull: false,
-      wakes: 0,
-      dueAskedAt: Number.NEGATIVE_INFINITY,
-    }))
+    const states = this.#host.queues.map((name) => newState(name, lane))
     this.#states = [...this.#states, ...states]
   }
 
   start(): void {
-    this.#unsubscribe = this.#session.store.wake((queues) => this.#wake(queues))
+    this.#unsubscribe = this.#session.store.wake((queues) => {
+      if (queues !== null) for (const state of this.#states) state.isWoken ||= queues.includes(state.name)
+      this.#wake(queues)
+    })
     this.#loops = Array.from({ length: this.#session.store.claimsAtOnce }, () => this.#run())
   }
 
@@ -129,6 +102,16 @@ export class Fetcher {
   /** A slot is free again. */
   nudge(): void {
     for (const ring of this.#rings) ring()
+  }
+
+  /** Looks at every queue, also if a look in flight finds nothing. */
+  lookAgain(): void {
+    this.#wake(this.#host.queues)
+  }
+
+  /** Leases have lapsed that this process may not take yet, because its contact with the store is young. */
+  get hasLeftAlone(): boolean {
+    return this.#states.some((state) => state.hasLeftAlone)
   }
 
   /** No look is in flight, and none is due. */
@@ -175,14 +158,17 @@ export class Fetcher {
     const { workerId, leaseTtl, pollInterval } = this.#host
     const op = newOp()
     const { wakes, lane } = state
-    const isAhead = limit > lane.startable()
+    const free = lane.startable()
+    const isAhead = limit > free
+    const hasTurns = this.#pauses.limits.hasTurns(state.name)
     let isAnswered = false
     state.looks++
+    state.isAhead = isAhead && hasTurns
     lane.asked += limit
     const answered = this.#host.claiming(op)
     try {
       const askedAt = clock.mono()
-      const withDue = askedAt - state.dueAskedAt >= DUE_EVERY
+      const withDue = asksForDue(state, askedAt, this.#coversAll)
       if (withDue) state.dueAskedAt = askedAt
       if (this.#coversAll) this.#sweptAt = askedAt
       const deliver = (leased: readonly TaskRecord[]): void => {
@@ -191,19 +177,26 @@ export class Fetcher {
         this.#host.deliver(leased, { askedAt, isKept: answered() })
       }
       const want = { queue: state.name, types: lane.types(), limit, workerId, leaseTtl, op }
-      const unstarted = this.#pauses.limits.hasTurns(state.name) ? this.#host.unstarted(state.name) : []
+      const unstarted = hasTurns ? this.#host.unstarted(state.name) : []
       const found = await this.#pauses.looks.look({ ...want, withDue, deliver, isAhead, unstarted })
       this.#outage.ended()
       state.isFull = found.leased.length === limit
+      const hadManyGroups = state.hasManyGroups
+      if (hasTurns) state.hasManyGroups = isAhead ? found.leased.length >= free : isOfGroups(found.leased, limit)
+      if (withDue) state.hasLeftAlone = found.leftAlone > 0
       if (found.moreDue) state.dueAskedAt = Number.NEGATIVE_INFINITY
       if (state.wakes !== wakes) return
-      if (state.isFull || found.moreDue) state.restUntil = 0
+      // Slots are free that further tasks of the same groups could have.
+      const hasTooFew = isAhead && hadManyGroups && !state.hasManyGroups
+      if (state.isFull || found.moreDue || hasTooFew) state.restUntil = 0
       else {
+        const now = clock.mono()
         const untilNext = found.next === null ? pollInterval : found.next - time.now()
         // `found.next` also counts overdue tasks that were not asked for or may not be moved yet.
-        const untilDue = found.leased.length > 0 || withDue ? 0 : state.dueAskedAt + DUE_EVERY - askedAt
-        const soonest = found.leftAlone > 0 ? LEFT_ALONE : untilDue
-        state.restUntil = clock.mono() + Math.min(Math.max(soonest, untilNext), pollInterval)
+        const isNew = found.leased.length > 0 || withDue || found.isOfPermits === true
+        const untilDue = isNew ? now : mayAskAgain(state)
+        const soonest = found.leftAlone > 0 ? now + LEFT_ALONE : untilDue
+        state.restUntil = Math.min(Math.max(soonest, now + untilNext), now + pollInterval)
       }
     } catch (error) {
       state.restUntil = 0
@@ -215,22 +208,27 @@ export class Fetcher {
       throw error
     } finally {
       state.looks--
+      state.isAhead = false
     }
   }
 
-  /** A queue with places or permits is claimed from for free slots only: what is held without being started would use them up. */
-  #most({ name, lane }: QueueState, rooms: Rooms): number {
+  /** From a queue with places or permits, claims only for free slots: tasks that are held without being started would use them up. */
+  #most({ name, lane, hasManyGroups, looks, isAhead }: QueueState, rooms: Rooms): number {
     const { limits } = this.#pauses
     const room = rooms.get(lane)!
     if (!limits.isBound(name)) return room
     const own = limits.of(name)
     const free = lane.startable()
-    // Ahead of free slots a claim takes one task of each group at the most, so slots that are free are filled first.
-    const isOnlyForSlots = (own !== null && bindsFetchingAhead(own)) || (free > 0 && limits.hasTurns(name))
-    return isOnlyForSlots ? Math.min(room, free) : room
+    const forSlots = Math.min(room, free)
+    if (own !== null && bindsFetchingAhead(own)) return forSlots
+    if (!limits.hasTurns(name)) return room
+    // A look ahead takes one task of each group at most. It would leave slots free where fewer groups wait, and is alone, because another
+    // look may find a second task of a group.
+    if (isAhead) return 0
+    return looks === 0 && (free <= 0 || hasManyGroups) ? room : forSlots
   }
 
-  /** A task of this queue has ended here: what a limit held back may be claimed. */
+  /** A task of this queue has ended here, so tasks that a limit held back may be claimed. */
   freed({ queue, group }: TaskRecord): void {
     if (!this.#pauses.limits.isBound(queue)) return
     this.#pauses.looks.ended(queue, group)
@@ -267,14 +265,20 @@ export class Fetcher {
     const now = this.#session.clock.mono()
     for (let i = 0; i < this.#states.length; i++) {
       const state = this.#states[(this.#turn + i) % this.#states.length]!
-      if (state.restUntil > now || (state.looks > 0 && !state.isFull) || !this.#isWorthALook(state, rooms)) continue
+      if (state.restUntil > now || (state.looks > 0 && !this.#paysBeside(state)) || !this.#isWorthALook(state, rooms))
+        continue
       this.#turn = (this.#turn + i + 1) % this.#states.length
       return state
     }
     return null
   }
 
-  /** Not paused, and with room for what it may give. */
+  /** A look beside the one in flight finds more, and does not slow it down. */
+  #paysBeside({ isFull }: QueueState): boolean {
+    return isFull && this.#session.store.isCongested?.() !== true
+  }
+
+  /** Not paused, and there is room for its tasks. */
   #isWorthALook(state: QueueState, rooms: Rooms): boolean {
     return !this.#pauses.isPaused(state.name) && this.#most(state, rooms) > 0
   }

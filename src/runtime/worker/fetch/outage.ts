@@ -1,5 +1,5 @@
 /** Handles a store that does not answer: all queues of a worker share one series of retries with growing pauses, and a line is logged at intervals. */
-import { formatDuration } from '../../../core/durations.ts'
+import { formatDuration } from '../../../core/values/durations.ts'
 import { pause } from '../../clock.ts'
 import type { Session } from '../../session.ts'
 

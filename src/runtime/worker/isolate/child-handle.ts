@@ -13,6 +13,8 @@ type Ended = Extract<FromChild, { readonly kind: 'returned' }>
 export interface RunListener {
   progress(text: string): void
   log(message: Extract<FromChild, { readonly kind: 'log' }>): void
+  called(message: Extract<FromChild, { readonly kind: 'call' }>): void
+  verdict(message: Extract<FromChild, { readonly kind: 'verdict' }>): void
 }
 
 interface Current {
@@ -65,6 +67,11 @@ export class ChildHandle {
     })
   }
 
+  /** To a run that is not over. */
+  send(message: ToChild): void {
+    if (this.#isUsable && this.#current?.run === message.run) this.#channel.send(message)
+  }
+
   abort(reason: AbortReason): void {
     if (this.#current !== null) this.#channel.send({ kind: 'abort', run: this.#current.run, reason })
   }
@@ -86,6 +93,8 @@ export class ChildHandle {
   #heardOf({ listener, returned, threw }: Current, message: OfRun): void {
     if (message.kind === 'progress') listener.progress(message.text)
     else if (message.kind === 'log') listener.log(message)
+    else if (message.kind === 'call') listener.called(message)
+    else if (message.kind === 'verdict') listener.verdict(message)
     else {
       this.#current = null
       if (message.kind === 'returned') returned(message)

@@ -1,8 +1,8 @@
 /** The program of a child, started as a thread or a process. Runs isolated handlers one at a time until its channel closes. */
 import { parentPort, Worker } from 'node:worker_threads'
 import { rescheduleWish } from '../../../core/failure.ts'
-import { encodeOutput } from '../../../core/output.ts'
-import { decodePayload } from '../../../core/payload.ts'
+import { encodeOutput } from '../../../core/values/output.ts'
+import { decodePayload } from '../../../core/values/payload.ts'
 import type { Handler } from '../../handler.ts'
 import { IsolatedContext } from './context.ts'
 import { errorText } from './errors.ts'
@@ -20,7 +20,9 @@ const send = (message: FromChild): void => {
 
 const receive = (message: ToChild): void => {
   if (message.kind === 'run') void run(message)
-  else if (current?.run === message.run) current.abort(message.reason)
+  else if (current?.run !== message.run) return
+  else if (message.kind === 'abort') current.abort(message.reason)
+  else current.remote.heard(message)
 }
 
 const run = async (message: RunMessage): Promise<void> => {

@@ -1,14 +1,24 @@
 /** The handler context inside a child. It reports to the worker with messages. */
-import type { Duration } from '../../../core/durations.ts'
+
 import { HoldfastError } from '../../../core/errors.ts'
 import { RescheduleError, type RescheduleOptions } from '../../../core/failure.ts'
-import { encodePayload } from '../../../core/payload.ts'
-import { Task } from '../../../core/task-view.ts'
+import { Task } from '../../../core/observe/task-view.ts'
+import type { ShownStep } from '../../../core/steps/journal.ts'
+import type { Duration } from '../../../core/values/durations.ts'
+import { encodePayload } from '../../../core/values/payload.ts'
 import type { Client } from '../../client.ts'
 import { type Cancel, systemClock } from '../../clock.ts'
-import { AbortedError, type AbortReason, type TaskContext } from '../../handler.ts'
-import type { Logger } from '../../logger.ts'
+import {
+  AbortedError,
+  type AbortReason,
+  type InTransaction,
+  type StepContext,
+  type TaskContext,
+  type WaitForOptions,
+} from '../../handler.ts'
+import type { Logger } from '../../telemetry/logger.ts'
 import type { FromChild, LogLevel, ToChild } from './protocol.ts'
+import { RemoteSteps } from './remote-steps.ts'
 
 type RunMessage = Extract<ToChild, { readonly kind: 'run' }>
 
@@ -16,6 +26,7 @@ type RunMessage = Extract<ToChild, { readonly kind: 'run' }>
 const PROGRESS_EVERY = 100
 
 export class IsolatedContext implements TaskContext {
+  readonly remote: RemoteSteps
   readonly task: Task
   readonly workerId: string
   readonly log: Logger
@@ -31,6 +42,7 @@ export class IsolatedContext implements TaskContext {
     this.#message = message
     this.#send = send
     this.task = new Task(message.task)
+    this.remote = new RemoteSteps(message.run, message.maxPayload, send)
     this.workerId = message.workerId
     this.log = {
       debug: (text, facts) => this.#log('debug', text, facts),
@@ -57,7 +69,10 @@ export class IsolatedContext implements TaskContext {
   }
 
   get client(): Client {
-    throw new HoldfastError('NOT_IN_ISOLATION', 'ctx.client is not there in an isolated handler: connect in its module')
+    throw new HoldfastError(
+      'NOT_IN_ISOLATION',
+      'ctx.client is not available in an isolated handler: connect in its module',
+    )
   }
 
   progress(value: unknown): void {
@@ -72,6 +87,31 @@ export class IsolatedContext implements TaskContext {
 
   reschedule(delay: Duration, options: RescheduleOptions = {}): RescheduleError {
     return new RescheduleError(delay, options)
+  }
+
+  step<Value>(
+    name: string,
+    run: (step: StepContext) => Value | Promise<Value>,
+    options?: InTransaction,
+  ): Promise<Value> {
+    if (options !== undefined) throw noTransaction('step')
+    return this.remote.step(name, run) as Promise<Value>
+  }
+
+  complete(): Promise<void> {
+    throw noTransaction('complete')
+  }
+
+  sleep(name: string, duration: Duration): Promise<void> {
+    return this.remote.sleep(name, duration)
+  }
+
+  waitFor<Value = unknown>(name: string, options?: WaitForOptions<Value>): Promise<Value> {
+    return this.remote.waitFor(name, options) as Promise<Value>
+  }
+
+  steps(): Promise<readonly ShownStep[]> {
+    return this.remote.list()
   }
 
   abort(reason: AbortReason): void {
@@ -105,3 +145,9 @@ const factsText = (facts: Record<string, unknown>): string => {
     return JSON.stringify(Object.fromEntries(Object.entries(facts).map(([name, value]) => [name, String(value)])))
   }
 }
+
+const noTransaction = (call: string): HoldfastError =>
+  new HoldfastError(
+    'NOT_IN_ISOLATION',
+    `ctx.${call} with tx is not available in an isolated handler: its transaction cannot cross to the worker`,
+  )

@@ -1,5 +1,5 @@
 /** Errors as text between processes. Name, message, code, detail, causes, parts, stack and kind survive. */
-import { isInstance, messageOf, readField, readText } from '../../../core/error-facts.ts'
+
 import {
   isPermanent,
   PermanentError,
@@ -8,9 +8,11 @@ import {
   RetryableError,
   rescheduleWish,
 } from '../../../core/failure.ts'
+import { Parked, SignalInvalid, SignalTimeout } from '../../../core/steps/step-errors.ts'
+import { isInstance, messageOf, readField, readText } from '../../../core/values/error-facts.ts'
 
 export interface ErrorText {
-  readonly kind: 'error' | 'permanent' | 'retryable' | 'reschedule'
+  readonly kind: 'error' | 'permanent' | 'retryable' | 'reschedule' | 'parked' | 'signal-timeout' | 'signal-invalid'
   readonly name: string
   readonly message: string
   readonly stack?: string
@@ -25,6 +27,9 @@ export interface ErrorText {
   readonly at?: number
   readonly extendExpiration?: number
   readonly pause?: 'queue' | 'group'
+  /** The step that was parked or waited for a signal, and the signal that was refused. */
+  readonly step?: string
+  readonly signal?: SignalInvalid['signal']
 }
 
 /** Deeper chains are cut. */
@@ -54,6 +59,7 @@ export const errorText = (thrown: unknown, depth = 0): ErrorText => {
     ...partsOf(thrown, depth),
     ...(cause === undefined || cause === null || depth >= MOST_CAUSES ? null : { cause: errorText(cause, depth + 1) }),
     ...(wish === null ? delayOf(thrown) : wishText(wish)),
+    ...stepOf(thrown),
   }
 }
 
@@ -74,7 +80,11 @@ export const errorOf = (text: ErrorText): Error => {
   return error
 }
 
-const made = ({ kind, message, delay, at, extendExpiration = 0, pause }: ErrorText): Error => {
+const made = (text: ErrorText): Error => {
+  const { kind, message, delay, at, extendExpiration = 0, pause, step = '', signal } = text
+  if (kind === 'parked') return new Parked(step)
+  if (kind === 'signal-timeout') return new SignalTimeout(step)
+  if (kind === 'signal-invalid') return new SignalInvalid(step, signal!, message)
   if (kind === 'permanent') return new PermanentError(message)
   if (kind === 'retryable')
     return new RetryableError(message, delay === undefined ? {} : { delay: { milliseconds: delay } })
@@ -87,7 +97,15 @@ const made = ({ kind, message, delay, at, extendExpiration = 0, pause }: ErrorTe
   })
 }
 
+const stepOf = (thrown: unknown): Pick<ErrorText, 'step' | 'signal'> | null => {
+  if (isInstance(thrown, SignalInvalid)) return { step: thrown.step, signal: thrown.signal }
+  return isInstance(thrown, Parked) || isInstance(thrown, SignalTimeout) ? { step: thrown.step } : null
+}
+
 const kindOf = (thrown: unknown): ErrorText['kind'] => {
+  if (isInstance(thrown, Parked)) return 'parked'
+  if (isInstance(thrown, SignalTimeout)) return 'signal-timeout'
+  if (isInstance(thrown, SignalInvalid)) return 'signal-invalid'
   if (isPermanent(thrown)) return 'permanent'
   return isInstance(thrown, RetryableError) || readText(thrown, 'name') === 'RetryableError' ? 'retryable' : 'error'
 }

@@ -2,9 +2,9 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { type Duration, parseDuration } from '../../../core/durations.ts'
 import { HoldfastError } from '../../../core/errors.ts'
 import { checkInteger } from '../../../core/submission.ts'
+import { type Duration, parseDuration } from '../../../core/values/durations.ts'
 
 /** `worker.handle(resize, { module: new URL('./resize.ts', import.meta.url), isolate: 'process' })`. */
 export interface IsolatedHandler {

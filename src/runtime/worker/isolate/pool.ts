@@ -1,14 +1,16 @@
 /** The children of a worker: kept warm, reused by the handlers of one module, never more than there are slots. */
-import { formatDuration } from '../../../core/durations.ts'
+
 import { HoldfastError } from '../../../core/errors.ts'
-import { EncodedOutput } from '../../../core/output.ts'
-import type { Payload } from '../../../core/payload.ts'
+import { formatDuration } from '../../../core/values/durations.ts'
+import { EncodedOutput } from '../../../core/values/output.ts'
+import type { Payload } from '../../../core/values/payload.ts'
 import { type Cancel, soon } from '../../clock.ts'
 import type { Session } from '../../session.ts'
 import type { Attempt } from '../attempt.ts'
 import { ChildHandle } from './child-handle.ts'
 import type { Isolation } from './options.ts'
 import { crossing } from './protocol.ts'
+import { StepCalls } from './step-calls.ts'
 
 /** A child that is not ready after this long is killed. This time does not count against the task's timeout. */
 export const START_LIMIT = 30_000
@@ -35,6 +37,7 @@ export class IsolatedChildren {
   async run(isolation: Isolation, input: Payload | null, attempt: Attempt): Promise<EncodedOutput> {
     const child = this.#take(isolation)
     let stopListening = (): void => {}
+    const calls = new StepCalls(attempt, (message) => child.send(message))
     try {
       // Before the run has begun there is nothing to kill: a child that is no longer needed stays for the next run.
       await this.#untilReady(child, attempt.signal)
@@ -56,6 +59,8 @@ export class IsolatedChildren {
         {
           progress: (progress) => attempt.progress(JSON.parse(progress)),
           log: ({ level, message, facts }) => attempt.log[level](message, JSON.parse(facts)),
+          called: ({ run, n, ask }) => void calls.answer(run, n, ask),
+          verdict: ({ n, why }) => calls.verdict(n, why),
         },
       )
       return new EncodedOutput(output)
@@ -134,14 +139,14 @@ export class IsolatedChildren {
     }
   }
 
-  /** Passes a cancel or a shutdown on to the child. After a cancel, kills it when its grace period is over. For the other reasons see Attempt.kill. */
+  /** Forwards a cancel, a shutdown or a park to the child. After a cancel or a park, kills it when its grace period is over. For the other reasons see Attempt.kill. */
   #obey(attempt: Attempt, child: ChildHandle, grace: number): () => void {
     const { signal } = attempt
     let cancel: Cancel = () => {}
     const obey = (): void => {
       const reason = attempt.abortedFor!
-      if (reason === 'cancelled' || reason === 'shutdown') child.abort(reason)
-      if (reason === 'cancelled') cancel = this.#session.clock.after(grace, () => attempt.kill())
+      if (reason === 'cancelled' || reason === 'shutdown' || reason === 'parked') child.abort(reason)
+      if (reason === 'cancelled' || reason === 'parked') cancel = this.#session.clock.after(grace, () => attempt.kill())
     }
     signal.addEventListener('abort', obey, { once: true })
     return () => {

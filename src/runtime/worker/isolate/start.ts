@@ -1,10 +1,9 @@
 /** Starts a child as a thread or as a process, behind one interface. */
-import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { HoldfastError } from '../../../core/errors.ts'
-import { processOptions, threadOptions } from '../../../core/launch-options.ts'
-import { KEEP_EXTERNAL, threadFile } from '../../../store/threads/thread-file.ts'
+import { processOptions, threadOptions } from '../../../core/host/launch-options.ts'
+import { KEEP_EXTERNAL, threadFile, YOUNG } from '../../../store/threads/thread-file.ts'
 import { errorText } from './errors.ts'
 import type { Isolation } from './options.ts'
 import type { FromChild, ToChild } from './protocol.ts'
@@ -31,13 +30,6 @@ export const childFile = (): URL => {
 export const startChild = (isolation: Isolation, listener: ChannelListener): Channel =>
   isolation.kind === 'thread' ? startThread(isolation, listener) : startProcess(isolation, listener)
 
-/**
- * Size of the young generation in MB. A collection promotes all of it at once. With V8's default (48 MB) that can exceed the heap limit
- * before the thread is stopped, and then V8 aborts the whole process: 7 of 360 threads that exhausted memory did so, and none of 720 with
- * this limit.
- */
-const YOUNG = 8
-
 const startThread = ({ module, heap }: Isolation, { heard, exited }: ChannelListener): Channel => {
   const thread = new Worker(childFile(), {
     name: 'holdfast-handler',
@@ -62,6 +54,8 @@ const startThread = ({ module, heap }: Isolation, { heard, exited }: ChannelList
 const isWindows = process.platform === 'win32'
 
 const startProcess = ({ module, heap }: Isolation, { heard, exited }: ChannelListener): Channel => {
+  // Loaded here: it costs every program 2 ms at its start, and few isolate in processes.
+  const { fork } = process.getBuiltinModule('node:child_process')
   const { execArgv, env } = processOptions(process.execArgv, process.env)
   const child = fork(fileURLToPath(childFile()), [module], {
     execArgv: [...execArgv, `--max-old-space-size=${heap}`],

@@ -34,8 +34,8 @@ export class RetryingKeyValue implements Omit<KeyValue, 'listWritten' | 'longest
     }
   }
 
-  get(key: string): Promise<Entry | null> {
-    return this.retry.run(() => this.#kv.get(key))
+  get(key: string, priority: Priority = 'last'): Promise<Entry | null> {
+    return this.retry.run(() => this.#kv.get(key), priority)
   }
 
   create(key: string, value: string, priority: Priority = 'last'): Promise<Mark | null> {

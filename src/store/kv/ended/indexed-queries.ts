@@ -1,7 +1,7 @@
 /** Answers queries from the index and the hints. A task that is in neither does not exist. */
-import { isHeavy } from '../../../core/page-weight.ts'
+import { isHeavy } from '../../../core/storage/page-weight.ts'
 import type { Instant, TaskRecord } from '../../../core/task.ts'
-import { isTerminal } from '../../../core/task.ts'
+import { isTerminal, withoutHistory } from '../../../core/task.ts'
 import { matches } from '../../matching.ts'
 import type { Page, Query } from '../../store.ts'
 import type { RetryingKeyValue } from '../access/retrying-key-value.ts'
@@ -147,7 +147,7 @@ export class IndexedQueries {
       )
       this.#notice(some, tasks)
       const fresh = tasks.filter((task) => task != null && matches(task, query, now)) as TaskRecord[]
-      for (const task of fresh.slice(0, limit - found.length)) if (!isHeavy(found)) found.push({ ...task, history: [] })
+      for (const task of fresh.slice(0, limit - found.length)) if (!isHeavy(found)) found.push(withoutHistory(task))
     }
   }
 

@@ -103,6 +103,7 @@ export class HintSorter {
   }
 
   #addReady(hint: Hint): void {
+    if (this.#context.contention.isOvertaken(hint, this.#now)) return
     const group = hint.group ?? ''
     const name = `${group} ${hint.priority}`
     const others = this.#counts.get(name) ?? 0

@@ -21,7 +21,7 @@ import { WakeObject } from './wake-object.ts'
 const LIST_EVERY = 30_000
 const LIST_EVERY_IDLE = 60_000
 /** Watched documents are read again after this time: their writer may have died before it announced the change. */
-const DOCUMENTS_LIFE = 300_000
+const DOCUMENTS_LIFE = 400_000
 /** A shorter delay is not worth a timer. */
 const SHORTEST_DELAY = 20
 const CLOSE_PATIENCE = 3_000

@@ -5,13 +5,16 @@ const SHORTEST = 100
 /** So that a pause is seen within 5 s. */
 const LONGEST = 3_000
 const GROWTH = 1.5
+/** A process that has just written writes again 200 ms later at the earliest. */
+const AFTER_CHANGE = 100
 /** How long reads stay frequent after a change or a claim. */
 const BUSY = 3_000
 /** After this long without a successful read, nothing is known. */
 const LIFE = 10_000
 
 export class WakeFollower {
-  readonly #read: () => Promise<void>
+  /** Whether it has changed. */
+  readonly #read: () => Promise<boolean>
   readonly #timers: Timers
   #isOn = false
   #interval = SHORTEST
@@ -22,7 +25,7 @@ export class WakeFollower {
   #reading = false
 
   /** `slack`: how much longer the interval may be, because other processes are faster anyway. */
-  constructor(read: () => Promise<void>, timers: Timers, slack: () => number) {
+  constructor(read: () => Promise<boolean>, timers: Timers, slack: () => number) {
     this.#slack = slack
     this.#read = read
     this.#timers = timers
@@ -56,20 +59,22 @@ export class WakeFollower {
     if (isSlow && this.#isOn && !this.#reading) this.#again()
   }
 
-  #again(): void {
+  #again(rest = 0): void {
     this.#cancel?.()
-    this.#cancel = this.#timers.after(this.#interval, () => this.#tick())
+    this.#cancel = this.#timers.after(this.#interval + rest, () => this.#tick())
   }
 
   #tick(): void {
     if (this.#reading) return
     this.#reading = true
+    let rest = 0
     const begun = this.#timers.mono()
     if (begun - this.#busyAt > BUSY) this.#interval = Math.min(LONGEST, this.#interval * GROWTH)
     this.#read()
       .then(
-        () => {
+        (hasChanged) => {
           this.#readAt = begun
+          rest = hasChanged ? AFTER_CHANGE : 0
         },
         () => {
           this.#readAt = Number.NEGATIVE_INFINITY
@@ -78,7 +83,7 @@ export class WakeFollower {
       )
       .finally(() => {
         this.#reading = false
-        if (this.#isOn) this.#again()
+        if (this.#isOn) this.#again(rest)
       })
   }
 }

@@ -57,13 +57,15 @@ export class WakeObject {
     return body === undefined || body === null ? '' : `${body.epoch} ${body.documents}`
   }
 
-  /** Reads the object if it has changed and reports the changes. Rejects if the server does not answer. */
-  async read(): Promise<void> {
+  /** Reads the object and reports what has changed, if anything. Rejects if the server does not answer. */
+  async read(): Promise<boolean> {
     const known = this.#copy
     const entry = await this.#get(known?.mark ?? null)
     // A write of this process came in between and has already reported these changes.
-    if (entry === 'same' || this.#copy !== known) return
+    if (entry === 'same' || this.#copy !== known) return false
     this.#observe(entry)
+    // As long as the object does not exist, nothing has changed.
+    return (entry?.mark ?? null) !== (known?.mark ?? null)
   }
 
   #get(mark: Mark | null): Promise<Entry | null | 'same'> {

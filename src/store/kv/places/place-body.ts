@@ -15,7 +15,7 @@ export interface PlaceBody {
   /** The name of the group, which its hash does not tell; null: the register of a queue. */
   readonly group: string | null
   readonly holders: readonly Holder[]
-  /** Since when nobody has a place; null: somebody has. */
+  /** Since when no place is taken; null: at least one is. */
   readonly emptyAt: Instant | null
   /** The deletion mark: a process is about to delete this register. */
   readonly deletingAt: Instant | null

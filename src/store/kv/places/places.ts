@@ -1,6 +1,6 @@
 /**
  * Places under the limits of a queue: one register for the queue and one for each group. A claim reads the task, takes a place that names
- * task and lease, and then writes the lease from what it read. A place whose task does not have that lease is given up by whoever meets a
+ * task and lease, and then writes the lease from what it read. A place whose task does not have that lease is given up by the process that meets a
  * full register, and only after it is certain that the lease can no longer be written.
  */
 import { isContactLost } from '../../../core/errors.ts'

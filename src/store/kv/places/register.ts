@@ -4,6 +4,7 @@
  */
 import { HoldfastError } from '../../../core/errors.ts'
 import type { Instant } from '../../../core/task.ts'
+import { fullJitter } from '../../../core/values/jitter.ts'
 import type { Mark } from '../access/key-value.ts'
 import { sleep } from '../access/retry.ts'
 import type { RetryingKeyValue } from '../access/retrying-key-value.ts'
@@ -15,7 +16,7 @@ const FULL_LIFE = 100
 /** A claim follows its place within this time, unless its process is slow or dead. */
 const FIRST_CHECK = 1_000
 const TRIES = 40
-const LONGEST_WAIT = 200
+const WAITS = { first: 5, longest: 200 }
 
 interface Copy extends PlaceBody {
   /** null: there is no such key yet. */
@@ -168,9 +169,9 @@ export class Register {
       }
       this.#copy = null
       this.#isShared = true
-      if (tries > 1) await sleep(Math.random() * Math.min(LONGEST_WAIT, 5 * 2 ** tries))
+      if (tries > 1) await sleep(fullJitter(WAITS, tries, Math.random()))
     }
-    throw new HoldfastError('STORE_UNAVAILABLE', `${this.key} changed under every one of ${TRIES} tries`)
+    throw new HoldfastError('STORE_UNAVAILABLE', `${this.key} changed during each of ${TRIES} tries`)
   }
 
   #mustRead({ holders, readAt }: Copy, wanted: readonly Wanted[]): boolean {

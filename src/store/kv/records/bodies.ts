@@ -6,7 +6,10 @@ import type { Instant, TaskRecord } from '../../../core/task.ts'
 
 /** Fields of a task that may be large. */
 export const LARGE_FIELDS = ['input', 'output', 'progress'] as const
-type LargeField = (typeof LARGE_FIELDS)[number]
+
+/** Parts of the journal, named by the number of their first entry. */
+export const chunkName = (n: number): string => `journal-${n}`
+export const isChunk = (name: string): boolean => name.startsWith('journal-')
 
 /** A value under a key of its own, written once. */
 interface LargeValue {
@@ -14,9 +17,10 @@ interface LargeValue {
   readonly hash: string
 }
 
-export type LargeValues = Readonly<Partial<Record<LargeField, LargeValue>>>
+/** By the field that it belongs to, or by the name of a part of the journal. */
+export type LargeValues = Readonly<Record<string, LargeValue>>
 
-/** In the stored text, fields with a large value are empty. */
+/** In the stored text, fields with a large value are empty, and the journal has only the entries that are in none of its parts. */
 export interface TaskBody {
   readonly task: TaskRecord
   readonly largeValues: LargeValues
@@ -25,14 +29,14 @@ export interface TaskBody {
 interface Written {
   /** Counts every write of the task's key, heartbeats included. A hint names the write that it was made for. */
   readonly sequence: number
-  /** The insert that made the task, if that had an idempotency key. */
+  /** The insert that made the task. null: none did, or one of an earlier build without an idempotency key. */
   readonly insertId: string | null
 }
 
 export interface LiveBody extends Written, TaskBody {
   /** null: the task has ended. */
   readonly hint: string | null
-  /** The keys of the registers in which the running task has a place, so that whoever ends the run gives them up. */
+  /** The keys of the registers in which the running task has a place, so that the process that ends the run gives them up. */
   readonly places: readonly string[]
 }
 
@@ -75,8 +79,11 @@ const taskText = ({ task, largeValues }: TaskBody): object => {
   const { mark: _, ...rest } = task
   return Object.keys(largeValues).length === 0
     ? { task: rest }
-    : { task: { ...rest, ...Object.fromEntries(Object.keys(largeValues).map((field) => [field, ''])) }, largeValues }
+    : { task: { ...rest, ...emptied(largeValues) }, largeValues }
 }
+
+const emptied = (largeValues: LargeValues): object =>
+  Object.fromEntries(LARGE_FIELDS.flatMap((field) => (largeValues[field] === undefined ? [] : [[field, '']])))
 
 export const encodeLive = ({ sequence, insertId, hint, places, ...body }: LiveBody): string =>
   withNonce({ sequence, insertId, hint, ...(places.length === 0 ? null : { places }), ...taskText(body) })
@@ -114,12 +121,17 @@ export const decodeTask = (key: string, text: string): LiveBody | TombstoneBody 
 
 /** Fills in fields that were added to the record after this task was written. */
 const withLaterFields = (task: TaskRecord): TaskRecord => {
-  const { lease, outputError, group } = task
-  if (outputError !== undefined && group !== undefined && (lease === null || lease.ttl !== undefined)) return task
+  const { lease, outputError, group, journal } = task
+  const isCurrent = outputError !== undefined && group !== undefined && journal !== undefined
+  if (isCurrent && (lease === null || lease.ttl !== undefined)) return task
   return {
     ...task,
     outputError: outputError ?? null,
     group: group ?? null,
+    parked: task.parked ?? null,
+    generation: task.generation ?? 0,
+    hasJournal: task.hasJournal ?? false,
+    journal: journal ?? [],
     lease: lease && { ...lease, ttl: lease.ttl ?? lease.expiresAt - lease.claimedAt },
   }
 }

@@ -25,8 +25,12 @@ export class Keys {
   }
 
   /** Stands for this task from now on. null: the key exists, or has changed since `before` was read. */
-  activate(record: KeyRecord, insertion: TaskBody, before: StoredKey | null): Promise<StoredKey | null> {
-    return this.#put({ insertId: newNonce(), state: 'active', record, insertion, deletingAt: null }, before)
+  activate(
+    record: KeyRecord,
+    { insertId, ...insertion }: TaskBody & Pick<KeyBody, 'insertId'>,
+    before: StoredKey | null,
+  ): Promise<StoredKey | null> {
+    return this.#put({ insertId, state: 'active', record, insertion, deletingAt: null }, before)
   }
 
   /** The task is gone. The sweep entry makes sure that the key is deleted when its time is over. */

@@ -5,8 +5,13 @@ const MOST_TASKS = 5_000
 /** In characters. */
 const MOST_TEXT = 32 * 1_048_576
 
-const sizeOf = ({ task: { input, output, progress, history } }: LiveTask): number =>
-  1_000 + input.length + (output?.length ?? 0) + (progress?.length ?? 0) + history.length * 200
+const sizeOf = ({ task: { input, output, progress, history, journal } }: LiveTask): number =>
+  1_000 +
+  input.length +
+  (output?.length ?? 0) +
+  (progress?.length ?? 0) +
+  history.length * 200 +
+  journal.reduce((sum, { value }) => sum + 150 + (value?.length ?? 0), 0)
 
 export class TaskCache {
   readonly #tasks = new Map<string, LiveTask>()

@@ -2,6 +2,7 @@
 import { HoldfastError } from '../../../core/errors.ts'
 import type { TaskRecord } from '../../../core/task.ts'
 import { isTerminal } from '../../../core/task.ts'
+import type { Priority } from '../access/adaptive-concurrency.ts'
 import type { Mark } from '../access/key-value.ts'
 import type { RetryingKeyValue } from '../access/retrying-key-value.ts'
 import type { Discards } from '../cleanup/discards.ts'
@@ -36,8 +37,8 @@ export const isLive = (stored: StoredTask | null): stored is LiveTask => stored 
 export interface NewTask {
   readonly task: TaskRecord
   readonly largeValues: LargeValues
-  /** Of the idempotency key that it is made for. */
-  readonly insertId: string | null
+  /** The same in all processes that finish the insert of one idempotency key. */
+  readonly insertId: string
   /** Monotonic: when the facts that this insert relies on were read. */
   readonly since: number
   /** The announced hint of a bundle; null: the task needs a hint of its own. */
@@ -83,10 +84,11 @@ export class Tasks {
     this.largeValues = new LargeValueStore(kv, discards)
   }
 
-  async read(id: string): Promise<StoredTask | null> {
+  /** Without the parts of its journal that have keys of their own. */
+  async read(id: string, priority: Priority = 'last'): Promise<StoredTask | null> {
     for (let tries = 0; ; tries++) {
       const key = taskKey(id)
-      const entry = await this.#kv.get(key)
+      const entry = await this.#kv.get(key, priority)
       if (entry === null) return null
       const { mark } = entry
       const body = decodeTask(key, entry.value)
@@ -95,6 +97,19 @@ export class Tasks {
       if (task !== null) return { ...body, task, mark }
       // Between the two reads another process may have written the task and discarded its old values.
       if (tries === 3) throw corrupt(key, 'has lost a large value')
+    }
+  }
+
+  /** The task with its whole journal; null: it was removed meanwhile. */
+  async withJournal(stored: LiveTask): Promise<TaskRecord | null> {
+    let live = stored
+    for (let tries = 0; ; tries++) {
+      const journal = await this.largeValues.journalOf(live)
+      if (journal !== null) return { ...live.task, journal }
+      if (tries === 3) throw corrupt(taskKey(live.task.id), 'has lost a part of its journal')
+      const again = await this.read(live.task.id)
+      if (!isLive(again)) return null
+      live = again
     }
   }
 
@@ -109,17 +124,39 @@ export class Tasks {
     task: TaskRecord,
     { isUrgent = false, places }: WriteOptions = {},
   ): Promise<LiveTask | null> {
-    const largeValues = await this.largeValues.save(task, before)
-    const made = { task, largeValues, insertId: before.insertId, places: places ?? placesKept(before, task) }
+    const body = await this.largeValues.save(task, before)
+    const made = { ...body, insertId: before.insertId, places: places ?? placesKept(before, task) }
     const after = await this.#put(before, made, isUrgent)
-    if (after === null) this.largeValues.discard(largeValues, before.largeValues)
+    if (after === null) await this.discardRefused(task.id, body.largeValues, before)
     else this.largeValues.discard(before.largeValues, after.largeValues)
     return after
   }
 
+  /**
+   * Discards the values of a refused write that its task does not use. Only the task tells: a write whose reply was lost may
+   * have taken effect before another process wrote, and then what was written after it refers to its values. A task that does
+   * not refer to them never will, because each write takes over values only from the one that it replaces.
+   */
+  async discardRefused(id: string, written: LargeValues, before: LiveTask | null = null): Promise<void> {
+    const isNew = Object.entries(written).some(([name, { key }]) => before?.largeValues[name]?.key !== key)
+    if (!isNew) return
+    try {
+      const key = taskKey(id)
+      const entry = await this.#kv.get(key)
+      // Read from a copy that is behind.
+      if (before !== null && entry?.mark === before.mark) return
+      const body = entry === null ? null : decodeTask(key, entry.value)
+      const used = body !== null && 'task' in body ? body.largeValues : {}
+      this.largeValues.discard(written, used)
+    } catch {
+      // Values that nothing refers to are harmless. Those of a task that cannot be read may be its own.
+    }
+  }
+
   async #put(
     before: StoredTask | null,
-    made: Pick<NewTask, 'task' | 'largeValues' | 'insertId'> & Partial<NewTask> & Partial<Pick<LiveBody, 'places'>>,
+    made: Pick<LiveBody, 'task' | 'largeValues' | 'insertId'> &
+      Partial<Pick<NewTask, 'since' | 'hint'> & Pick<LiveBody, 'places'>>,
     isUrgent = false,
   ): Promise<LiveTask | null> {
     const { task, largeValues, insertId, since, hint: bundled = null, places = [] } = made

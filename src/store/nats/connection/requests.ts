@@ -50,6 +50,8 @@ export class Requests {
   /** In the order in which they were sent. */
   readonly #open = new Map<string, Open>()
   readonly #sweeping: NodeJS.Timeout
+  /** By the subject of a message that is answered elsewhere. */
+  readonly #refusals = new Map<string, Set<(error: Error) => void>>()
   #asked = 0
 
   constructor(nc: NatsConnection, newHeaders: () => MsgHdrs, deadline: number) {
@@ -81,6 +83,16 @@ export class Requests {
       query,
     )
     return { text: Buffer.from(message.data ?? '', 'base64').toString(), sequence: message.seq }
+  }
+
+  /** Calls the listener when this user may not publish to the subject: then no reply comes. Returns a function that removes it. */
+  onRefusal(subject: string, listener: (error: Error) => void): () => void {
+    const listeners = this.#refusals.get(subject) ?? new Set()
+    this.#refusals.set(subject, listeners.add(listener))
+    return () => {
+      listeners.delete(listener)
+      if (listeners.size === 0 && this.#refusals.get(subject) === listeners) this.#refusals.delete(subject)
+    }
   }
 
   async #ask<T>(subject: string, data: string | Uint8Array, headers?: MsgHdrs): Promise<T> {
@@ -125,10 +137,12 @@ export class Requests {
     for await (const status of this.#nc.status()) {
       if (status.type !== 'error' || status.error.name !== 'PermissionViolationError') continue
       const { error } = status
+      const { subject: refused = '' } = error as Error & { readonly subject?: string }
       this.#fail(
-        ({ subject }) => subject === (error as Error & { readonly subject?: string }).subject,
+        ({ subject }) => subject === refused,
         () => error,
       )
+      for (const listener of [...(this.#refusals.get(refused) ?? [])]) listener(error)
     }
     clearInterval(this.#sweeping)
     this.#fail(

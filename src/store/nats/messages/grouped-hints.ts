@@ -195,7 +195,7 @@ export class GroupedHints {
     }
   }
 
-  /** The sequence of the message, as far as it is known, which is forgotten. Whoever reads an unknown one finds it obsolete. */
+  /** Forgets the sequence of the message if it is known. A reader of an unknown one finds it obsolete. */
   forget(key: string): number | null {
     const { queue, group, priority } = placeOf(key)
     const line = this.#queues.get(queue)?.get(`${group} ${priority}`)

@@ -207,7 +207,7 @@ export class LaterHints {
   }
 
   async *#messages(filter: string, from: number): AsyncGenerator<Msg> {
-    const { jsm, nc } = this.#connected
+    const { jsm } = this.#connected
     const { name } = await jsm.consumers.add(this.#subjects.later, {
       filter_subject: filter,
       ack_policy: 'none',
@@ -219,7 +219,7 @@ export class LaterHints {
     })
     let received = 0
     for (;;) {
-      const { messages } = await pull(nc, this.#subjects.later, name, BATCH)
+      const { messages } = await pull(this.#connected, this.#subjects.later, name, BATCH)
       yield* messages
       received += messages.length
       if (messages.length === BATCH) continue
@@ -228,7 +228,7 @@ export class LaterHints {
       if (received < delivered.consumer_seq) yield* this.#messages(filter, from)
       if (received < delivered.consumer_seq || num_pending === 0) break
     }
-    await jsm.consumers.delete(this.#subjects.later, name)
+    await unlessGone(jsm.consumers.delete(this.#subjects.later, name))
   }
 
   /** Every hint that waits in one queue. null: in all queues. */
@@ -250,11 +250,7 @@ export class LaterHints {
   }
 
   async #delete(sequence: number): Promise<void> {
-    try {
-      await this.#connected.jsm.streams.deleteMessage(this.#subjects.later, sequence, false)
-    } catch (error) {
-      if (!isGone(error)) throw error
-    }
+    await unlessGone(this.#connected.jsm.streams.deleteMessage(this.#subjects.later, sequence, false))
   }
 
   /** Removes what this process has read of the hint. Another process that reads the rest finds it obsolete. */
@@ -285,8 +281,16 @@ const laterOf = (message: Msg): Later => {
   return { hint, kind, at: kind === 'expiry' ? expiresAt! : availableAt, sequence }
 }
 
-/** Sequence not found, and message not deleted because it does not exist. */
-const GONE: readonly number[] = [10_043, 10_057]
+/** Consumer not found, sequence not found, and message not deleted because it does not exist. */
+const GONE: readonly number[] = [10_014, 10_043, 10_057]
 
-/** Another process removed the message. The server reports that in one of three ways. */
+/** What was to be deleted may be gone: another process removed the message, or the consumer was unused for too long. */
+const unlessGone = async (deletion: Promise<unknown>): Promise<void> => {
+  try {
+    await deletion
+  } catch (error) {
+    if (!isGone(error)) throw error
+  }
+}
+
 const isGone = (error: unknown): boolean => isNotFound(error) || GONE.includes((error as { code?: number }).code ?? 0)

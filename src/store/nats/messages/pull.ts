@@ -1,6 +1,7 @@
 /** Takes the messages that a consumer has now. The client's own `fetch` waits for more. */
-import type { Msg, NatsConnection } from '@nats-io/transport-node'
+import type { Msg } from '@nats-io/transport-node'
 import { HoldfastError } from '../../../core/errors.ts'
+import type { Connected } from '../connection/connection.ts'
 import { apiSubject, newInbox } from '../connection/prefixes.ts'
 
 /** Without any reply within this time, contact is lost. */
@@ -18,17 +19,31 @@ export interface Pulled {
   readonly isGone: boolean
 }
 
-export const pull = (nc: NatsConnection, stream: string, consumer: string, batch: number): Promise<Pulled> =>
+export const pull = (
+  { nc, requests }: Pick<Connected, 'nc' | 'requests'>,
+  stream: string,
+  consumer: string,
+  batch: number,
+): Promise<Pulled> =>
   new Promise((done, failed) => {
+    const subject = apiSubject(nc, `CONSUMER.MSG.NEXT.${stream}.${consumer}`)
     const isOld = nc.info?.version.startsWith('2.9.') ?? false
     const messages: Msg[] = []
     const inbox = newInbox(nc)
     let isOver = false
-    const end = (isGone: boolean): void => {
+    const stop = (): void => {
       isOver = true
       clearTimeout(timer)
       subscription.unsubscribe()
+      stopWatching()
+    }
+    const end = (isGone: boolean): void => {
+      stop()
       done({ messages, isGone })
+    }
+    const fail = (error: Error): void => {
+      stop()
+      failed(error)
     }
     const receive = (error: Error | null, message: Msg): void => {
       // A reply on the inbox itself is not a message: it reports how the pull ended.
@@ -48,13 +63,10 @@ export const pull = (nc: NatsConnection, stream: string, consumer: string, batch
         })
       }, delay)
     }
-    const fail = (): void => {
-      isOver = true
-      subscription.unsubscribe()
-      failed(new HoldfastError('STORE_UNAVAILABLE', `no answer from ${stream} within ${DEADLINE} ms`))
-    }
+    const giveUp = (): void =>
+      fail(new HoldfastError('STORE_UNAVAILABLE', `no answer from ${stream} within ${DEADLINE} ms`))
     const silence = (): void => {
-      wait(DEADLINE, fail)
+      wait(DEADLINE, giveUp)
       // The server answers, so the consumer had nothing.
       nc.flush().then(
         () => end(false),
@@ -62,9 +74,10 @@ export const pull = (nc: NatsConnection, stream: string, consumer: string, batch
       )
     }
     const subscription = nc.subscribe(inbox, { callback: receive })
+    const stopWatching = requests.onRefusal(subject, fail)
     let timer: NodeJS.Timeout | undefined
     if (isOld) wait(OLD_DEADLINE, silence)
-    else wait(DEADLINE, fail)
+    else wait(DEADLINE, giveUp)
     const request = JSON.stringify({ batch, no_wait: true })
-    nc.publish(apiSubject(nc, `CONSUMER.MSG.NEXT.${stream}.${consumer}`), request, { reply: inbox })
+    nc.publish(subject, request, { reply: inbox })
   })

@@ -124,7 +124,7 @@ export class ReadyMessages {
     const key = workTypeKey(type)
     const begun = performance.now()
     const consumer = await this.#consumers.nameOf(type)
-    const { messages, isGone } = await pull(this.#connected.nc, this.#subjects.ready, consumer, most)
+    const { messages, isGone } = await pull(this.#connected, this.#subjects.ready, consumer, most)
     if (isGone) this.#consumers.forget(type)
     if (messages.length > 0 && (this.#announcedAt.get(key) ?? begun) < begun) this.#announcedAt.delete(key)
     const isFull = messages.length === most

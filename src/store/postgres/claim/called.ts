@@ -1,5 +1,5 @@
 /** The rows that a claim function returns: tasks, and a last one without a token that says what else it found. */
-import { PAGE_WEIGHT, weightOf } from '../../../core/page-weight.ts'
+import { PAGE_WEIGHT, weightOf } from '../../../core/storage/page-weight.ts'
 import type { Instant, TaskRecord } from '../../../core/task.ts'
 import { decodeClaimed } from '../../sql/claimed.ts'
 import { type Row, readJson } from '../../sql/rows.ts'

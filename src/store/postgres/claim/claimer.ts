@@ -10,6 +10,7 @@ import { type Called, decodeCall, ENDED, mostAtOnce } from './called.ts'
 import { claimValues, levelValues } from './claim-values.ts'
 import { ClaimCursors } from './cursors.ts'
 import { CappedCalls, isBound } from './limits.ts'
+import { ClaimPace } from './pace.ts'
 import { SlowDue, SlowLooks } from './slow-looks.ts'
 import { ClaimsInTurns } from './turns.ts'
 import { WaitingTypes } from './waiting-types.ts'
@@ -39,8 +40,8 @@ const probeText = (schema: string): string => `
   ) from clock c`
 
 /**
- * `lockable` writes nothing, but waits where writes must wait (CREATE INDEX, LOCK TABLE) and is refused where they are refused. There nobody can
- * renew, and living workers must not look like dead ones only because the table can be read.
+ * `lockable` writes nothing, but it waits where writes wait (CREATE INDEX, LOCK TABLE) and is refused where they are refused. Where no worker can
+ * renew, living workers must not look dead only because the table can still be read.
  */
 const dueText = (schema: string): string => `
   with ${CLOCK}, lockable as (update ${schema}.task set priority = priority where false)
@@ -62,6 +63,7 @@ export class Claimer {
   readonly #slowDue = new SlowDue()
   readonly #capped: CappedCalls
   readonly #turns: ClaimsInTurns
+  readonly #pace = new ClaimPace()
   /** How far the server's clock is ahead of the monotonic one; null until it is known. */
   #offset: number | null = null
   /** The most tasks in one claim, derived from the payload sizes of the last one. */
@@ -102,6 +104,11 @@ export class Claimer {
 
   #now({ now }: { readonly now: Instant | null }): Instant {
     return now ?? Math.floor(performance.now() + (this.#offset ?? 0))
+  }
+
+  /** A second claim beside the first would cost more than it gains. */
+  get isCongested(): boolean {
+    return this.#pace.isSlowed
   }
 
   /** This process made tasks ready: the next claim looks from the front, or at the levels of these tasks. */
@@ -166,9 +173,9 @@ export class Claimer {
     return decodeCall(await this.#executor.query(this.#claim, values), want)
   }
 
-  #ended(want: ClaimRequest, { leased, now }: Called): void {
+  #ended(want: ClaimRequest, { leased, now, took }: Called): void {
     if (want.now === null) this.#offset = now - performance.now()
-
+    this.#pace.claimed(leased.length, took)
     if (leased.length > 0) this.#most = mostAtOnce(leased)
   }
 

@@ -1,6 +1,6 @@
 /** Claims in turns of groups, and claims of one task by its id. */
 import { claimOrder } from '../../../core/claim-order.ts'
-import { type GroupTurns, permitted, UNLIMITED } from '../../../core/group-turns.ts'
+import { type GroupTurns, permitted, UNLIMITED } from '../../../core/flow/group-turns.ts'
 import type { TaskRecord } from '../../../core/task.ts'
 import type { ClaimRequest, ClaimResult, GroupsRequest } from '../../store.ts'
 import type { Executor } from '../connection.ts'

@@ -1,16 +1,29 @@
-/** Lists and counts that scan a bounded number of tasks: by an index if one leads to the matches, otherwise among the newest tasks. */
-import { isLastPage } from '../../../core/page-weight.ts'
+/** Lists and counts that scan a bounded number of tasks: by an index if one leads to the matches, otherwise from the end where the page begins. */
+import { isLastPage } from '../../../core/storage/page-weight.ts'
 import type { Instant } from '../../../core/task.ts'
 import type { CountedView } from '../../../core/views.ts'
+import { PARKED } from '../../sql/conditions.ts'
 import { COLUMNS, decodeWhole, type Row } from '../../sql/rows.ts'
 import { isOnly, isRare, RARE } from '../../sql/statuses.ts'
-import { indexedPart, isIndexed, isWaiting, MOST_READ, shareOf } from '../../sql/waiting.ts'
+import {
+  countLater,
+  indexedPart,
+  isAnsweredByIndex,
+  isParked,
+  isWaiting,
+  laterWithout,
+  MOST_READ,
+  mostCandidates,
+  scanned,
+  shareOf,
+} from '../../sql/waiting.ts'
 import type { Counted, Page, Query, QueueCounts, TaskList } from '../../store.ts'
 import type { Executor, Value } from '../connection.ts'
 import { cutToWeight, listTasks, NOW, numbered, whereOf } from './query.ts'
 
 /** These queries match few tasks and have an index. */
-const isFew = (query: Query): boolean => query.workerId !== undefined || isOnly(query, 'running') || isRare(query)
+const isFew = (query: Query): boolean =>
+  query.workerId !== undefined || isOnly(query, 'running') || isRare(query) || isParked(query)
 
 export const listBounded = async (
   executor: Executor,
@@ -24,71 +37,76 @@ export const listBounded = async (
     stoppedAt: null,
   })
   if (isFew(query)) return all()
-  const edge = await edgeOf(executor, schema, page.after, maxScanned)
+  const edge = await edgeOf(executor, schema, page, scanned(query, maxScanned))
   if (edge === null) return all()
   const { sql, values } = whereOf(query, page.now)
-  const [beyond, after]: [string, Value[]] = page.after === undefined ? ['', []] : [' and id < ?::uuid', [page.after]]
+  const { beyond, after, direction } = orderOf(page)
   const rows = await executor.query(
     numbered(
       cutToWeight(
-        `select ${COLUMNS} from ${schema}.task where ${sql}${beyond} and id >= ?::uuid order by id desc limit ?`,
-        'id desc',
+        `select ${COLUMNS} from ${schema}.task where ${sql} and ${beyond} and id ${page.order === 'oldest' ? '<=' : '>='} ?::uuid order by id ${direction} limit ?`,
+        `id ${direction}`,
       ),
     ),
     [...values, ...after, edge, page.limit],
   )
   const tasks = rows.map((row) => decodeWhole(row as Row))
   if (!isLastPage(tasks, page.limit)) return { tasks, stoppedAt: null }
-  // If the newest tasks have few matches, pending tasks are found by their index.
-  if (isWaiting(query)) return waitingTasks(executor, schema, query, page)
+  // If the first tasks have few matches, pending tasks are found by their index.
+  if (isWaiting(query)) return waitingTasks(executor, schema, query, page, mostCandidates(query, page.limit))
   return { tasks, stoppedAt: edge }
 }
 
+interface Ordered {
+  readonly beyond: string
+  readonly after: Value[]
+  readonly direction: 'asc' | 'desc'
+}
+
+const orderOf = ({ order, after }: Pick<Page, 'order' | 'after'>): Ordered => ({
+  beyond: after === undefined ? 'true' : `id ${order === 'oldest' ? '>' : '<'} ?::uuid`,
+  after: after === undefined ? [] : [after],
+  direction: order === 'oldest' ? 'asc' : 'desc',
+})
+
 /**
- * The newest pending tasks. Candidates come from the index; their rows are read until the page is full. Sorted by the id as
+ * The first pending tasks in order. At most `most` candidates come from the index; their rows are read until the page is full. Sorted by the id as
  * text, which is the same order: sorted by the id itself, the planner would walk all tasks.
  */
 const waitingTasks = async (
   executor: Executor,
   schema: string,
   query: Query,
-  { limit, after, now }: Page,
+  { order, limit, after: cursor, now }: Page,
+  most: number,
 ): Promise<TaskList> => {
   const indexed = whereOf(indexedPart(query), now)
-  const [beyond, from]: [string, Value[]] = after === undefined ? ['', []] : [' and id < ?::uuid', [after]]
-  const ids = `select id as newest_id from ${schema}.task where status = 'pending' and ${indexed.sql}${beyond} order by id::text collate "C" desc limit ${MOST_READ}`
-  const given = [...indexed.values, ...from]
+  const { beyond, after, direction } = orderOf({ order, ...(cursor === undefined ? null : { after: cursor }) })
+  const ids = `select id as first_id from ${schema}.task where status = 'pending' and ${indexed.sql} and ${beyond} order by id::text collate "C" ${direction} limit ${most}`
+  const given = [...indexed.values, ...after]
   const { sql, values } = whereOf(query, now)
   const rows = await executor.query(
     numbered(
       // `offset 0` keeps the planner from swapping the join: one row is read per id, in order.
       cutToWeight(
-        `select ${COLUMNS} from (${ids}) as newest cross join lateral (select * from ${schema}.task where id = newest_id and ${sql} offset 0) as task order by newest_id::text collate "C" desc limit ?`,
-        'id desc',
+        `select ${COLUMNS} from (${ids}) as candidate cross join lateral (select * from ${schema}.task where id = first_id and ${sql} offset 0) as task order by first_id::text collate "C" ${direction} limit ?`,
+        `id ${direction}`,
       ),
     ),
     [...given, ...values, limit],
   )
   const tasks = rows.map((row) => decodeWhole(row as Row))
   if (!isLastPage(tasks, limit)) return { tasks, stoppedAt: null }
-  const [last] = await executor.query(
-    numbered(`select newest_id from (${ids}) as newest offset ${MOST_READ - 1}`),
-    given,
-  )
+  const [last] = await executor.query(numbered(`select first_id from (${ids}) as candidate offset ${most - 1}`), given)
   return { tasks, stoppedAt: (last?.[0] as string | undefined) ?? null }
 }
 
-/** The id of the last of `maxScanned` tasks, going down from `after`; null if there are fewer. */
-const edgeOf = async (
-  executor: Executor,
-  schema: string,
-  after: string | undefined,
-  maxScanned: number,
-): Promise<string | null> => {
-  const [beyond, from]: [string, Value[]] = after === undefined ? ['', []] : ['where id < ?::uuid', [after]]
+/** The id of the last of `maxScanned` tasks, going on from the cursor; null if there are fewer. */
+const edgeOf = async (executor: Executor, schema: string, page: Page, maxScanned: number): Promise<string | null> => {
+  const { beyond, after, direction } = orderOf(page)
   const [row] = await executor.query(
-    numbered(`select id from ${schema}.task ${beyond} order by id desc offset ? limit 1`),
-    [...from, maxScanned - 1],
+    numbered(`select id from ${schema}.task where ${beyond} order by id ${direction} offset ? limit 1`),
+    [...after, maxScanned - 1],
   )
   return (row?.[0] as string | undefined) ?? null
 }
@@ -101,12 +119,14 @@ export const countBounded = async (
   maxScanned: number,
   now: Instant | null,
 ): Promise<Counted> => {
+  const later = countLater(query, (one) => countBounded(executor, schema, one, cap, maxScanned, now))
+  if (later !== null) return laterWithout(await later.all, await later.parked)
   const { sql, values } = whereOf(query, now)
   // Scans the tasks that an index finds; without such an index, the newest tasks.
   const base = isFew(query) ? query : isWaiting(query) ? indexedPart(query) : null
   const passed = base === null ? { sql: 'true', values: [] } : whereOf(base, now)
   const order = base === null ? 'order by id desc' : ''
-  if (isWaiting(query) && isIndexed(query)) {
+  if (isAnsweredByIndex(query)) {
     // Only columns of the index, so that no row is read, and in its order, or the planner may walk the table.
     const [row] = await executor.query(
       numbered(
@@ -148,16 +168,17 @@ const queuesText = (schema: string, now: string, cap: number): string => {
   const task = `${schema}.task`
   const sparse = RARE.map(
     (status) =>
-      `select '${status}', queue, count(*), sum(count(*)) over (), 0 from (select queue from ${task} where status = '${status}' and status not in ('pending', 'running', 'completed') order by id desc limit ${mostOfStatus(status, cap) + 1}) as looked group by queue`,
+      `select '${status}', queue, count(*), sum(count(*)) over (), 0, 0, 0 from (select queue from ${task} where status = '${status}' and status not in ('pending', 'running', 'completed') order by id desc limit ${mostOfStatus(status, cap) + 1}) as looked group by queue`,
   )
   return [
-    `select 'waiting' as what, q.name as queue, ready.n as a, later.n as b, retrying.n as c from unnest($1::text[]) as q(name)
+    `select 'waiting' as what, q.name as queue, ready.n as a, later.n as b, retrying.n as c, retrying.either as d, parked.n as e from unnest($1::text[]) as q(name)
       cross join lateral (select count(*) as n from (select 1 from ${task} where status = 'pending' and queue = q.name and available_at <= ${now} limit $2) as looked) as ready
       cross join lateral (select count(*) as n from (select 1 from ${task} where status = 'pending' and queue = q.name and available_at > ${now} limit $2) as looked) as later
-      cross join lateral (select count(*) filter (where retry_count > 0) as n from (select retry_count from ${task} where status = 'pending' and queue = q.name and available_at > ${now} limit $4) as looked) as retrying`,
-    `select 'running', queue, count(*), 0, 0 from ${task} where status = 'running' group by queue`,
+      cross join lateral (select count(*) filter (where retry_count > 0 and not is_parked) as n, count(*) filter (where retry_count > 0 or is_parked) as either from (select retry_count, coalesce(parked_revision, 0) = revision as is_parked from ${task} where status = 'pending' and queue = q.name and available_at > ${now} limit $4) as looked) as retrying
+      cross join lateral (select count(*) as n from (select 1 from ${task} where ${PARKED} and queue = q.name and available_at > ${now} limit $2) as looked) as parked`,
+    `select 'running', queue, count(*), 0, 0, 0, 0 from ${task} where status = 'running' group by queue`,
     ...sparse,
-    `select 'completed', queue, count(*) filter (where status = 'completed'), sum(count(*)) over (), 0 from (select queue, status from ${task} order by id desc limit $3) as looked group by queue`,
+    `select 'completed', queue, count(*) filter (where status = 'completed'), sum(count(*)) over (), 0, 0, 0 from (select queue, status from ${task} order by id desc limit $3) as looked group by queue`,
   ].join(' union all ')
 }
 
@@ -176,24 +197,26 @@ export const countQueues = async (
     newest,
     mostRead,
   ])
-  const none = { ready: 0, scheduled: 0, retrying: 0, running: 0, completed: 0, failed: 0 }
+  const none = { ready: 0, scheduled: 0, retrying: 0, parked: 0, running: 0, completed: 0, failed: 0 }
   const counts = new Map(names.map((name) => [name, { ...none, cancelled: 0, expired: 0, archived: 0 }]))
   const capped = new Map(names.map((name) => [name, new Set<CountedView>()]))
-  for (const [what, queue, a, b, c] of rows as [string, string, ...(string | number)[]][]) {
+  for (const [what, queue, ...numbers] of rows as [string, string, ...(string | number)[]][]) {
     const [found, more] = [counts.get(queue), capped.get(queue)]
     if (found === undefined || more === undefined) continue
-    const [first, second, third] = [Number(a), Number(b), Number(c)]
+    const [ready = 0, later = 0, retrying = 0, notScheduled = 0, parked = 0] = numbers.map(Number)
     if (what !== 'waiting') {
-      found[what as 'running'] = first
+      found[what as 'running'] = ready
       continue
     }
     Object.assign(found, {
-      ready: Math.min(first, cap),
-      scheduled: Math.min(second, mostRead) - third,
-      retrying: third,
+      ready: Math.min(ready, cap),
+      scheduled: Math.min(later, mostRead) - notScheduled,
+      retrying,
+      parked: Math.min(parked, cap),
     })
-    if (first > cap) more.add('ready')
-    if (second > mostRead) more.add('scheduled').add('retrying')
+    if (ready > cap) more.add('ready')
+    if (later > mostRead) more.add('scheduled').add('retrying')
+    if (parked > cap) more.add('parked')
   }
   // If counting a status stopped early, any queue may have more of them.
   for (const what of ['completed', ...RARE] as const) {

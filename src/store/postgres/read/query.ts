@@ -1,6 +1,6 @@
 /** Reads by id, key and page, and counts. */
 import type { KeyRecord } from '../../../core/idempotency.ts'
-import { PAGE_WEIGHT } from '../../../core/page-weight.ts'
+import { PAGE_WEIGHT } from '../../../core/storage/page-weight.ts'
 import type { Instant, TaskRecord } from '../../../core/task.ts'
 import { type Condition, conditionOf, firstIdAt, LATELY, type Tagged } from '../../sql/conditions.ts'
 import { type Cell, COLUMNS, COLUMNS_WITH_HISTORY, decodeWhole, type Row } from '../../sql/rows.ts'
@@ -8,6 +8,7 @@ import { isRare } from '../../sql/statuses.ts'
 import type { Page, Query } from '../../store.ts'
 import type { Executor } from '../connection.ts'
 import { AT_REST, MOVED } from '../schema.ts'
+import { withJournals } from '../write/journal.ts'
 
 /** In the order of the ids; null where there is no task. */
 export const getTasks = async (
@@ -18,7 +19,12 @@ export const getTasks = async (
   const rows = await executor.query(`select ${COLUMNS_WITH_HISTORY} from ${schema}.task where id = any($1::uuid[])`, [
     ids,
   ])
-  const tasks = new Map(rows.map((row) => [row[0] as string, decodeWhole(row as Row)]))
+  const found = await withJournals(
+    executor,
+    schema,
+    rows.map((row) => decodeWhole(row as Row)),
+  )
+  const tasks = new Map(found.map((task) => [task.id, task]))
   return ids.map((id) => tasks.get(id) ?? null)
 }
 
@@ -37,10 +43,14 @@ export const findKeys = async (
     `select k.key, k.task_id, k.hash, k.expires_at, k.exact, ${columns} from ${schema}.key k left join ${schema}.task t on t.id = k.task_id where k.key = any($1::text[])${lock}`,
     [keys],
   )
-  return rows.map((row) => {
+  const tasks = await withJournals(
+    executor,
+    schema,
+    rows.map((row) => (row[KEY_WIDTH] === null ? null : decodeWhole(row.slice(KEY_WIDTH) as Row))),
+  )
+  return rows.map((row, i) => {
     const [key, taskId, hash, expiresAt, exact] = row as [string, string, string, number | string, boolean]
-    const task = row[KEY_WIDTH] === null ? null : decodeWhole(row.slice(KEY_WIDTH) as Row)
-    return { key: { key, taskId, hash, expiresAt: Number(expiresAt), exact }, task }
+    return { key: { key, taskId, hash, expiresAt: Number(expiresAt), exact }, task: tasks[i]! }
   })
 }
 

@@ -27,6 +27,7 @@ const INTEGERS: ReadonlySet<string> = new Set([
   'retry_count',
   'reschedule_count',
   'replay_count',
+  'parked_revision',
 ])
 const UUIDS: ReadonlySet<string> = new Set(['id', 'replayed_as'])
 /** Columns with arbitrary text, which might contain a separator. The others are JSON, base64, names or numbers, without control characters. */

@@ -1,6 +1,6 @@
 /** Writes to existing tasks: changes guarded by revision, in batches of one shape, and removals. */
 import type { Change, ChangeSet, HistoryEntry } from '../../../core/task.ts'
-import { HISTORY_KEPT } from '../../../core/task.ts'
+import { HISTORY_KEPT, isInHistory } from '../../../core/task.ts'
 import {
   assignmentsOf,
   type Cell,
@@ -16,6 +16,7 @@ import type { Committed, Removal, Removed } from '../../store.ts'
 import type { Executor } from '../connection.ts'
 import { byId } from '../read/order.ts'
 import { type Batch, type BatchWords, bindRows } from './arrays.ts'
+import { appendEntries, type Entries, entryValues, removeEntries } from './journal.ts'
 
 /** Safe because options contain nothing that jsonb would refuse or round. */
 const withOption = (options: string, name: string, json: string): string =>
@@ -24,9 +25,14 @@ const withOption = (options: string, name: string, json: string): string =>
 interface Shape {
   readonly set: ChangeSet
   readonly isSeen: boolean
+  /** Rows that another transaction has locked count as conflicts. */
+  readonly passes: boolean
   /** The entries end in the lease token of their row. */
   readonly isOfLease: boolean
+  readonly isListed: boolean
   readonly rows: Cell[][]
+  /** Of the changes that have any; a statement without entries has another text. */
+  readonly entries: Entries[] | null
   /** The position of each row's change in the batch. */
   readonly at: number[]
 }
@@ -42,22 +48,29 @@ const toldUnlessAll = (written: string, revision: string, amount: string): strin
   union all
   select '${NONE}'::uuid, 0 where (select count(*) from ${written}) = 0`
 
+const nameOf = ({ set, isSeen, passes, isOfLease, isListed, entries }: Omit<Shape, 'rows' | 'at'>): string =>
+  `${isSeen ? 's' : ''}${passes ? 'p' : ''}${isOfLease ? 'l' : ''}${isListed ? '' : 'u'}${entries === null ? '' : 'j'}${shapeOf(set)}`
+
 const byShape = (changes: readonly Change[]): readonly Shape[] => {
   const shapes = new Map<string, Shape>()
   let last: { readonly entry: HistoryEntry; readonly text: string } | null = null
   for (let at = 0; at < changes.length; at++) {
-    const { id, revision, set, entry, leaseExpiresAt, mark } = changes[at]!
+    const { id, revision, set, entry, leaseExpiresAt, passesLocked, journal, mark } = changes[at]!
     const isSeen = leaseExpiresAt !== undefined
+    const passes = isSeen || passesLocked === true
     const isOfLease = mark === entry.op && isPlain(entry.op)
-    const name = `${isSeen ? 's' : ''}${isOfLease ? 'l' : ''}${shapeOf(set)}`
+    const isListed = isInHistory(entry)
+    const name = nameOf({ set, isSeen, passes, isOfLease, isListed, entries: journal === undefined ? null : [] })
     let shape = shapes.get(name)
     if (shape === undefined) {
-      shape = { set, isSeen, isOfLease, rows: [], at: [] }
+      shape = { set, isSeen, passes, isOfLease, isListed, rows: [], entries: journal === undefined ? null : [], at: [] }
       shapes.set(name, shape)
     }
+    if (journal !== undefined) shape.entries!.push({ id, journal })
     if (!isOfLease) last = null
     else if (last === null || !isSameEntry(last.entry, entry, 'op')) last = { entry, text: entryBeforeOp(entry) }
-    const row: Cell[] = [id, revision, last?.text ?? `,${JSON.stringify(entry)}`]
+    const row: Cell[] = [id, revision]
+    if (isListed) row.push(last?.text ?? `,${JSON.stringify(entry)}`)
     if (isSeen) row.push(leaseExpiresAt)
     pushValues(row, set)
     shape.rows.push(row)
@@ -115,28 +128,42 @@ export class Committer {
 
   /** Returns the ids that were written; null means all. */
   async #writeShape(shape: Shape): Promise<ReadonlySet<string> | null> {
-    const { set, isSeen, isOfLease, rows } = shape
-    const columns = ['id', 'revision', 'history', ...(isSeen ? ['seen'] : []), ...changedColumns(set)]
+    const { set, isSeen, isListed, rows, entries } = shape
+    const columns = [
+      'id',
+      'revision',
+      ...(isListed ? ['history'] : []),
+      ...(isSeen ? ['seen'] : []),
+      ...changedColumns(set),
+    ]
     const batch = bindRows(columns, rows)
-    const name = `${isSeen ? 's' : ''}${isOfLease ? 'l' : ''}${shapeOf(set)} ${batch.name}`
+    const name = `${nameOf(shape)} ${batch.name}`
     let text = this.#texts.get(name)
     if (text === undefined) {
-      text = this.#textOf(shape, batch.words())
+      text = this.#textOf(shape, batch.words(), columns.length + 2)
       this.#texts.set(name, text)
     }
-    const written = await this.#connections.query(text, [...batch.values, rows.length])
+    const values = [...batch.values, rows.length, ...(entries === null ? [] : entryValues(entries))]
+    const written = await this.#connections.query(text, values)
     return written.length === 0 ? null : new Set(written.map(([id]) => id as string))
   }
 
-  #textOf({ set, isSeen, isOfLease }: Shape, { of, table, firsts, isAlike, free }: BatchWords): string {
-    const entry = isOfLease ? `${of('history')} || t.lease_token || '"}'` : of('history')
+  #textOf(shape: Shape, { of, table, firsts, isAlike, free: amount }: BatchWords, firstOfEntries: number): string {
+    const { set, isSeen, passes, isOfLease, isListed, entries } = shape
+    const entry = (): string => (isOfLease ? `${of('history')} || t.lease_token || '"}'` : of('history'))
+    const history = isListed ? `, history = t.history || ${entry()}` : ''
+    const journal = entries === null ? '' : `, noted as (${appendEntries(this.#schema, 'written', firstOfEntries)})`
+    // A lapsed lease, or a task that its handler ends in a transaction of its own: nothing may wait for that.
+    const free = passes
+      ? `free as materialized (select f.id from ${this.#schema}.task f where f.id = any(${firsts}) for update skip locked), `
+      : ''
     return `
-      with written as (
-        update ${this.#schema}.task t set ${assignmentsOf(set, of, withOption)}, revision = ${of('revision')} + 1, history = t.history || ${entry}
+      with ${free}written as (
+        update ${this.#schema}.task t set ${assignmentsOf(set, of, withOption, 't.revision')}, revision = ${of('revision')} + 1${history}
         ${isAlike ? '' : `from ${table}`}
-        where t.id = ${isAlike ? `any(${firsts})` : 'r.id'} and t.revision = ${of('revision')}${isSeen ? ` and t.lease_expires_at = ${of('seen')} and ${IN_TIME}` : ''}
-        returning t.id, t.revision
-      ) ${toldUnlessAll('written', 'revision', free)}`
+        where t.id = ${isAlike ? `any(${firsts})` : 'r.id'} and t.revision = ${of('revision')}${isSeen ? ` and t.lease_expires_at = ${of('seen')} and ${IN_TIME}` : ''}${passes ? ' and t.id in (select id from free)' : ''}
+        returning t.id, t.revision${entries === null ? '' : ', t.options'}
+      )${journal} ${toldUnlessAll('written', 'revision', amount)}`
   }
 
   async #tellGone(changes: readonly Change[], missed: readonly number[], results: Committed[]): Promise<void> {
@@ -193,11 +220,13 @@ export class Committer {
         with gone as (
           delete from ${this.#schema}.task t ${isAlike ? '' : `using ${table}`}
           where t.id = ${isAlike ? `any(${firsts})` : 'r.id'} and t.revision = ${of('revision')}
-          returning t.id, ${of('revision')} as was, t.idempotency_key, ${of('end_key')} as end_key
+          returning t.id, ${of('revision')} as was, t.idempotency_key, ${of('end_key')} as end_key, t.options
         ), ended as (
           delete from ${this.#schema}.key k using gone g where g.end_key and k.key = g.idempotency_key and k.task_id = g.id
         ), orphaned as (
           update ${this.#schema}.key k set orphan = true from gone g where not g.end_key and k.key = g.idempotency_key and k.task_id = g.id
+        ), forgotten as (
+          ${removeEntries(this.#schema, 'gone')}
         ) ${toldUnlessAll('gone', 'was', free)}`
       this.#texts.set(`remove ${name}`, text)
     }

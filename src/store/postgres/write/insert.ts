@@ -8,6 +8,7 @@ import { CLOCK } from '../claim/claimer.ts'
 import type { Executor } from '../connection.ts'
 import { findKeys, getTasks } from '../read/query.ts'
 import { bindRows } from './arrays.ts'
+import { insertJournals } from './journal.ts'
 
 type Keyed = Insertion & { readonly key: KeyRecord }
 
@@ -83,7 +84,13 @@ const insertTasks = async (executor: Executor, into: Into, tasks: readonly TaskR
     ...(await insertRows(executor, into, { columns: FRESH, rows: fresh, ending })),
     ...(await insertRows(executor, into, { columns: WHOLE, rows: whole, ending })),
   ]
-  return new Set(inserted)
+  const created = new Set(inserted)
+  await insertJournals(
+    executor,
+    into.schema,
+    tasks.filter(({ id, hasJournal }) => hasJournal && created.has(id)),
+  )
+  return created
 }
 
 const CREATED: Inserted = { outcome: 'created' }
@@ -201,7 +208,7 @@ const insertOne = async (
   return { outcome: 'created' }
 }
 
-/** The key as it stands now, which nobody else changes until this transaction ends. */
+/** The key as it stands now. No other session changes it until this transaction ends. */
 const lockKey = async (
   executor: Executor,
   schema: string,

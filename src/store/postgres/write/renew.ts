@@ -22,12 +22,6 @@ const renewPassing = (schema: string): string => `
   from held, clock where t.ctid = held.place
   returning t.id, t.lease_token, t.cancel_requested_at`
 
-const renewWaiting = (schema: string): string => `
-  with ${CLOCK}
-  update ${schema}.task t set lease_expires_at = least(clock.now + $4::bigint, $5::bigint), progress = coalesce($6::text, t.progress)
-  from clock where t.id = $2::uuid and t.lease_token = $3::text and ${RUNNING}
-  returning t.id, t.lease_token, t.cancel_requested_at`
-
 export const renewLeases = async (
   executor: Pick<Executor, 'query'>,
   schema: string,
@@ -35,17 +29,23 @@ export const renewLeases = async (
   now: Instant | null,
 ): Promise<Renewed[]> => {
   const renewals = lastOfEach(all)
-  const rows = await executor.query(renewPassing(schema), [now, ...columnsOf(renewals)])
-  const held = heldOf(rows)
+  const held = await renewFree(executor, schema, renewals, now)
   if (held.size < renewals.length) {
-    for (const renewal of await stillHeld(executor, schema, renewals, held)) {
-      const { id, token, leaseTtl, notAfter = null, progress = null } = renewal
-      const waited = await executor.query(renewWaiting(schema), [now, id, token, leaseTtl, notAfter, progress])
-      for (const [name, renewed] of heldOf(waited)) held.set(name, renewed)
-    }
+    const passed = await stillHeld(executor, schema, renewals, held)
+    // Most locks are over by now. None is waited for: the renewals of other leases would wait with it.
+    for (const [name, renewed] of await renewFree(executor, schema, passed, now)) held.set(name, renewed)
+    for (const renewal of passed) if (!held.has(nameOf(renewal))) held.set(nameOf(renewal), 'locked')
   }
   return all.map((renewal) => held.get(nameOf(renewal)) ?? 'lost')
 }
+
+const renewFree = async (
+  executor: Pick<Executor, 'query'>,
+  schema: string,
+  renewals: readonly Renewal[],
+  now: Instant | null,
+): Promise<Map<string, Renewed>> =>
+  renewals.length === 0 ? new Map() : heldOf(await executor.query(renewPassing(schema), [now, ...columnsOf(renewals)]))
 
 /** The tasks that this claim leased and that have not moved since. Running tasks are few and have an index. */
 export const leasedBy = async (

@@ -1,16 +1,22 @@
-/** One look at a queue: leases ready tasks, reports overdue ones, and says when to look again. */
+/** One look at a queue: leases ready tasks as far as its limits permit, reports overdue ones, and says when to look again. */
 import type { DatabaseSync } from 'node:sqlite'
-import { cutToWeight, readToWeight } from '../../../core/page-weight.ts'
+import { type ClaimLimits, UNLIMITED } from '../../../core/flow/group-turns.ts'
+import { cutToWeight, readToWeight } from '../../../core/storage/page-weight.ts'
 import type { Instant } from '../../../core/task.ts'
 import { COLUMNS, type Row } from '../../sql/rows.ts'
 import type { ClaimRequest } from '../../store.ts'
-import { prepared } from '../connection.ts'
-import type { Tally } from '../read/counts.ts'
+import { prepared } from '../file/connection.ts'
+import { countOf, type Tally } from '../read/counts.ts'
 import { cutRows } from '../read/query.ts'
 import { CLAIMED_COLUMNS, type Claimed, packClaimed } from './claimed.ts'
-import { earlier, one } from './ready.ts'
-import { type HeldBack, select } from './selection.ts'
-import type { Start } from './turns.ts'
+import { earlier, one, Ready } from './ready.ts'
+import { type Start, Turns } from './turns.ts'
+
+/** What limits have held back, as of ClaimResult. */
+interface HeldBack {
+  readonly full: readonly string[]
+  readonly isHeldBack: boolean
+}
 
 export interface ClaimedRows {
   readonly now: Instant
@@ -141,3 +147,88 @@ const dueRows = (
 
 const nextLook = (db: DatabaseSync, later: Instant | null): Instant | null =>
   earlier(earlier(later, one(db, FIRST_LAPSE)), one(db, FIRST_EXPIRY))
+
+// ── which tasks are leased ──────────────────────────────────────────────────────────────────────────────────────
+
+interface Selection {
+  readonly keys: readonly number[]
+  /** The next instant at which a task becomes available. */
+  readonly later: Instant | null
+  /** Some of them may have a group. */
+  readonly isGrouped: boolean
+  /** null: the queue has no limits. */
+  readonly held: HeldBack | null
+  /** For the look that leases, where this one only asked for the first task. */
+  readonly start: Start | null
+  /** What this look has seen has had its turn. */
+  turnOver(): void
+}
+
+/** At most `limit`. The counts of the queue must be written. */
+const select = (
+  db: DatabaseSync,
+  want: ClaimRequest,
+  now: Instant,
+  limit: number,
+  start: Start | null = null,
+): Selection => {
+  const { queue, types, id, limits } = want
+  if (id !== undefined) return selectOne(db, want, id, now)
+  const ready = new Ready(db, queue, types, now)
+  const { isGrouped } = ready
+  if (limits === undefined)
+    return { ...ready.keys(limit), isGrouped, held: null, start: null, turnOver: () => ready.turnOver() }
+  const turns = limits.turns && new Turns(db, queue, limits.turns, now, limit, ready.first, start)
+  const room = roomOf(db, queue, limits, now)
+  // One more than there is room for tells whether anything is held back.
+  const { keys, later } = ready.keys(Math.min(limit, room + 1), turns?.pick, room < limit)
+  return {
+    keys: keys.slice(0, room),
+    later: earlier(later, turns?.next),
+    isGrouped,
+    held: heldBack(limits, now, turns, room < limit && keys.length > room),
+    start: turns?.start ?? null,
+    turnOver: () => {
+      ready.turnOver()
+      turns?.turnOver()
+    },
+  }
+}
+
+const ONE = `select key, task_group from holdfast_task where id = ?1 and status = 'pending' and queue = ?2 and available_at <= ?3 and (expires_at is null or expires_at > ?3) and (?4 is null or type in (select value from json_each(?4)))`
+
+const selectOne = (
+  db: DatabaseSync,
+  { queue, types, limits = UNLIMITED }: ClaimRequest,
+  id: string,
+  now: Instant,
+): Selection => {
+  const found = prepared(db, ONE).get(id, queue, now, types && JSON.stringify(types)) as unknown as
+    | [key: number, group: string | null]
+    | undefined
+  const turns = limits.turns && new Turns(db, queue, limits.turns, now, 1, () => [])
+  const room = found === undefined ? 0 : roomOf(db, queue, limits, now)
+  const isPermitted = found !== undefined && (turns === null || turns.permits(found[1]))
+  return {
+    keys: isPermitted && room > 0 ? [found[0]] : [],
+    later: null,
+    isGrouped: true,
+    held: heldBack(limits, now, turns, isPermitted && room === 0),
+    start: null,
+    turnOver: () => {},
+  }
+}
+
+const isVoid = ({ notAfter }: ClaimLimits, now: Instant): boolean => notAfter !== null && now > notAfter
+
+/** How many more tasks of the queue may run. */
+const roomOf = (db: DatabaseSync, queue: string, limits: ClaimLimits, now: Instant): number => {
+  if (isVoid(limits, now)) return 0
+  if (limits.concurrency === null) return Number.POSITIVE_INFINITY
+  return Math.max(0, limits.concurrency - countOf(db, queue, 'running'))
+}
+
+const heldBack = (limits: ClaimLimits, now: Instant, turns: Turns | null, isOverRoom: boolean): HeldBack =>
+  isVoid(limits, now)
+    ? { full: [], isHeldBack: false }
+    : { full: turns?.full ?? [], isHeldBack: isOverRoom || turns?.isHeldBack === true }

@@ -1,7 +1,7 @@
 /** The waiting tasks of groups, along the index that has them by group. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Instant } from '../../../core/task.ts'
-import { prepared } from '../connection.ts'
+import { prepared } from '../file/connection.ts'
 import { byBytes, type Candidate, inOrder } from './lines.ts'
 
 const IN_LEVEL = `from holdfast_task indexed by holdfast_task_turns where task_group is not null and status = 'pending' and queue = ? and type = ? and priority = ?`
@@ -79,7 +79,7 @@ export class GroupCursor {
   }
 }
 
-/** The first tasks of a line, so many or all. */
+/** Reads the first `count` tasks of a line, or all of them if there are fewer. */
 export type ReadTasks = (count: number) => readonly Candidate[]
 
 /** Tasks of several lines as one, in claim order, read as far as they are asked for. */

@@ -4,7 +4,7 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Instant } from '../../../core/task.ts'
-import { prepared } from '../connection.ts'
+import { prepared } from '../file/connection.ts'
 import type { LineKind } from './lines.ts'
 
 /** The most levels in one look, at about 5 µs each. A level is a type with one of its priorities, in one line. */

@@ -4,7 +4,7 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Instant } from '../../../core/task.ts'
-import { prepared } from '../connection.ts'
+import { prepared } from '../file/connection.ts'
 import { type DueLevels, dueLevels } from './levels.ts'
 import { type Candidate, inOrder, isGrouped, type Line, type LineKind, mayExpire } from './lines.ts'
 

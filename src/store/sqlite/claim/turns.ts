@@ -1,11 +1,11 @@
 /**
  * Claims in turns: of the lines at one priority, one task of each group that waits, then a second one of each, and so on. Hops from group to
- * group along an index, so that it matters little how much waits in each. core/group-turns.ts has the rule.
+ * group along an index, so that it matters little how much waits in each. core/flow/group-turns.ts has the rule.
  */
 import type { DatabaseSync } from 'node:sqlite'
-import type { GroupRange, GroupTurns } from '../../../core/group-turns.ts'
+import type { GroupRange, GroupTurns } from '../../../core/flow/group-turns.ts'
 import type { Instant } from '../../../core/task.ts'
-import { prepared } from '../connection.ts'
+import { prepared } from '../file/connection.ts'
 import { type Arc, Circles, UNGROUPED } from './circles.ts'
 import { firstOf, GroupCursor, Merged, runningOf } from './group-tasks.ts'
 import { byBytes, type Candidate, isGrouped, type Line } from './lines.ts'

@@ -1,12 +1,24 @@
-/** Lists and counts that scan a bounded number of tasks: by an index where one leads to those that match, else among the newest. */
+/** Lists and counts that scan a bounded number of tasks: by an index where one leads to those that match, else from the end where the page begins. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Instant } from '../../../core/task.ts'
 import type { CountedView } from '../../../core/views.ts'
+import { PARKED } from '../../sql/conditions.ts'
 import type { Cell, Row } from '../../sql/rows.ts'
 import { COLUMNS } from '../../sql/rows.ts'
-import { indexedPart, isIndexed, isWaiting, MOST_READ, shareOf } from '../../sql/waiting.ts'
+import {
+  countLater,
+  indexedPart,
+  isAnsweredByIndex,
+  isIndexed,
+  isWaiting,
+  laterWithout,
+  MOST_READ,
+  mostCandidates,
+  scanned,
+  shareOf,
+} from '../../sql/waiting.ts'
 import type { Counted, CountLimits, Page, Query, QueueCounts } from '../../store.ts'
-import { prepared } from '../connection.ts'
+import { prepared } from '../file/connection.ts'
 import { countOf } from './counts.ts'
 import { condition, countRows, cutRows, direct, isWholeStatus, listStep, totalOf } from './query.ts'
 
@@ -15,7 +27,7 @@ export interface ListedRows {
   readonly stoppedAt: string | null
 }
 
-/** Up to this number, all pending tasks are scanned in their index. */
+/** Up to this number, all pending tasks are scanned in their index, and rows are read for what it does not have. */
 const FEW_WAITING = 200_000
 const WAITING = `status = 'pending'`
 
@@ -26,18 +38,25 @@ export const listBounded = (
   maxScanned: number,
   now: Instant,
 ): ListedRows => {
-  const { rows, after } = listStep(db, query, page, now, maxScanned)
-  if (after === null || !isWaiting(query) || countOf(db, undefined, 'pending') > FEW_WAITING)
-    return { rows, stoppedAt: after }
-  return waitingRows(db, query, page, now)
+  const { rows, after } = listStep(db, query, page, now, scanned(query, maxScanned))
+  if (after === null || !isWaiting(query)) return { rows, stoppedAt: after }
+  if (!isAnsweredByIndex(query) && countOf(db, undefined, 'pending') > FEW_WAITING) return { rows, stoppedAt: after }
+  return waitingRows(db, query, page, now, mostCandidates(query, page.limit))
 }
 
-/** The newest pending tasks. Candidates come from the index; their rows are read until the page is full. */
-const waitingRows = (db: DatabaseSync, query: Query, { limit, after }: Page, now: Instant): ListedRows => {
+/** The first pending tasks in order. At most `most` candidates come from the index; their rows are read until the page is full. */
+const waitingRows = (
+  db: DatabaseSync,
+  query: Query,
+  { order, limit, after }: Page,
+  now: Instant,
+  most: number,
+): ListedRows => {
   const indexed = condition(indexedPart(query), now)
-  const beyond = after === undefined ? '' : ' and +id < ?'
+  const [sign, direction] = order === 'oldest' ? ['>', 'asc'] : ['<', 'desc']
+  const beyond = after === undefined ? '' : ` and +id ${sign} ?`
   const from: Cell[] = after === undefined ? [] : [after]
-  const ids = `select id from holdfast_task indexed by holdfast_task_ready where ${WAITING} and ${indexed.sql}${beyond} order by +id desc limit ${MOST_READ}`
+  const ids = `select id from holdfast_task indexed by holdfast_task_ready where ${WAITING} and ${indexed.sql}${beyond} order by +id ${direction} limit ${most}`
   const given = [...indexed.values, ...from]
   const { sql, values } = condition(query, now)
   const columns = COLUMNS.replace('id,', 'task.id,')
@@ -47,14 +66,17 @@ const waitingRows = (db: DatabaseSync, query: Query, { limit, after }: Page, now
   ).iterate(...given, ...values, limit)
   const { taken, isCut } = cutRows(rows)
   if (isCut || taken.length === limit) return { rows: taken, stoppedAt: null }
-  const [last] = prepared(db, `select id from (${ids}) limit 1 offset ${MOST_READ - 1}`).all(...given)
+  const [last] = prepared(db, `select id from (${ids}) limit 1 offset ${most - 1}`).all(...given)
   return { rows: taken, stoppedAt: (last as unknown as [string] | undefined)?.[0] ?? null }
 }
 
 const numberOf = (db: DatabaseSync, sql: string, ...values: Cell[]): number =>
   (prepared(db, sql).get(...values) as unknown as [number])[0]
 
-export const countTasks = (db: DatabaseSync, query: Query, { cap, maxScanned }: CountLimits, now: Instant): Counted => {
+export const countTasks = (db: DatabaseSync, query: Query, limits: CountLimits, now: Instant): Counted => {
+  const later = countLater(query, (one) => countTasks(db, one, limits, now))
+  if (later !== null) return laterWithout(later.all, later.parked)
+  const { cap, maxScanned } = limits
   const total = isWholeStatus(query) ? totalOf(db, query) : null
   if (maxScanned !== undefined)
     return total === null ? countBounded(db, query, cap, maxScanned, now) : { count: total, capped: false }
@@ -96,6 +118,18 @@ export const countQueues = (
   return names.map((name) => countQueue(db, name, cap, mostRead, now))
 }
 
+const SPLIT_COLUMNS = 'retry_count, parked_revision, revision'
+
+/** Of these tasks due later: how many are retrying, and how many are retrying or parked. */
+const splitLater = (db: DatabaseSync, tasks: string, queue: string, now: Instant): readonly [number, number] => {
+  const isParked = 'coalesce(parked_revision, 0) = revision'
+  const [retrying, either] = prepared(
+    db,
+    `select coalesce(sum(retry_count > 0 and not ${isParked}), 0), coalesce(sum(retry_count > 0 or ${isParked}), 0) from ${tasks}`,
+  ).get(queue, now) as unknown as [number, number]
+  return [retrying, either]
+}
+
 /** Totals per status are stored, so only pending tasks must be split into views. */
 const countQueue = (db: DatabaseSync, queue: string, cap: number, mostRead: number, now: Instant): QueueCounts => {
   const of = (status: string): number => countOf(db, queue, status)
@@ -105,20 +139,28 @@ const countQueue = (db: DatabaseSync, queue: string, cap: number, mostRead: numb
   const later = waiting === 0 ? 0 : numberOf(db, `select count(*) from ${some('1', '>')}`, queue, now)
   // The index does not have the retry count, so rows are read.
   const read = Math.min(later, mostRead)
-  const retrying =
-    read === 0
+  const [retrying, notScheduled] = read === 0 ? [0, 0] : splitLater(db, some(SPLIT_COLUMNS, '>', read), queue, now)
+  const parked =
+    later === 0
       ? 0
-      : numberOf(db, `select count(*) from ${some('retry_count', '>', read)} where retry_count > 0`, queue, now)
+      : numberOf(
+          db,
+          `select count(*) from (select 1 from holdfast_task indexed by holdfast_task_parked where ${PARKED} and queue = ? and available_at > ? limit ${cap + 1})`,
+          queue,
+          now,
+        )
   const hasMoreLater = later > cap
   const ready = hasMoreLater ? numberOf(db, `select count(*) from ${some('1', '<=')}`, queue, now) : waiting - later
   const hasMoreReady = hasMoreLater && ready > cap
   const capped: CountedView[] = []
   if (hasMoreReady) capped.push('ready')
   if (later > read) capped.push('scheduled', 'retrying')
+  if (parked > cap) capped.push('parked')
   return {
     ready: hasMoreReady ? cap : ready,
-    scheduled: read - retrying,
+    scheduled: read - notScheduled,
     retrying,
+    parked: Math.min(parked, cap),
     running: of('running'),
     completed: of('completed'),
     failed: of('failed'),

@@ -1,6 +1,6 @@
 /** How many tasks each queue has in each status, updated in the same transaction as the tasks. */
 import type { DatabaseSync } from 'node:sqlite'
-import { prepared } from '../connection.ts'
+import { prepared } from '../file/connection.ts'
 
 /** The differences of one transaction, written once at its end. */
 export class Tally {

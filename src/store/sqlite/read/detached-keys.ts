@@ -2,7 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type KeyRecord, keyIsLive } from '../../../core/idempotency.ts'
 import type { Instant } from '../../../core/task.ts'
-import { prepared } from '../connection.ts'
+import { prepared } from '../file/connection.ts'
 import { findKey } from './query.ts'
 
 const LIST =

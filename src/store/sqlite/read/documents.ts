@@ -1,7 +1,7 @@
 /** Small named texts with a version. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Document } from '../../store.ts'
-import { prepared } from '../connection.ts'
+import { prepared } from '../file/connection.ts'
 
 const asDocument = ([name, value, version]: [string, string, number]): Document => ({ name, value, version })
 

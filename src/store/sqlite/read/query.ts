@@ -1,20 +1,25 @@
 /** Reads by id, key and page, and counts. Long walks are split into bounded steps, so that the thread can serve other calls in between. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { KeyRecord } from '../../../core/idempotency.ts'
-import { cutToWeight, readToWeight } from '../../../core/page-weight.ts'
+import { cutToWeight, readToWeight } from '../../../core/storage/page-weight.ts'
 import { type Instant, STATUSES } from '../../../core/task.ts'
-import { type Condition, conditionOf, firstIdAt, LATELY, type Tagged } from '../../sql/conditions.ts'
+import { type Condition, conditionOf, firstIdAt, LATELY, PARKED, type Tagged } from '../../sql/conditions.ts'
 import { type Cell, COLUMNS, COLUMNS_WITH_HISTORY, type Row, weightOfRow } from '../../sql/rows.ts'
 import { isOnly, isRare } from '../../sql/statuses.ts'
+import { isParked } from '../../sql/waiting.ts'
 import type { Page, Query } from '../../store.ts'
-import { prepared } from '../connection.ts'
+import { prepared } from '../file/connection.ts'
 import { MOVED, SPARSE } from '../schema.ts'
+import { withJournal } from '../write/journal.ts'
 import { countOf } from './counts.ts'
 
-export const getRow = (db: DatabaseSync, id: string): Row | null =>
-  (prepared(db, `select ${COLUMNS_WITH_HISTORY} from holdfast_task where id = ?`).get(id) as unknown as
+/** With its history and its journal. */
+export const getRow = (db: DatabaseSync, id: string): Row | null => {
+  const row = prepared(db, `select ${COLUMNS_WITH_HISTORY} from holdfast_task where id = ?`).get(id) as unknown as
     | Row
-    | undefined) ?? null
+    | undefined
+  return row === undefined ? null : withJournal(db, row)
+}
 
 /** The rows of the first ids, as many as one reply may hold. */
 export const getRows = (db: DatabaseSync, ids: readonly string[]): (Row | null)[] =>
@@ -68,6 +73,7 @@ export const direct = (query: Query, now: Instant): Condition | null => {
   const { workerId, updatedAfter, updatedBefore = FOREVER } = query
   if (workerId !== undefined || isOnly(query, 'running')) return { sql: RUNNING, values: [] }
   if (isRare(query)) return { sql: SPARSE, values: [] }
+  if (isParked(query)) return { sql: PARKED, values: [] }
   if (updatedAfter === undefined || updatedAfter < now - LATELY) return null
   return { sql: CHANGED, values: [updatedAfter, firstIdAt(updatedAfter), updatedBefore] }
 }
@@ -95,7 +101,7 @@ export const listStep = (
   const few = direct(query, now)
   if (few !== null) {
     // unary plus, where they are few: found by their own index and then sorted, or the planner walks all tasks along id.
-    const id = few.sql === RUNNING ? '+id' : 'id'
+    const id = few.sql === RUNNING || few.sql === PARKED ? '+id' : 'id'
     const rows = prepared(
       db,
       `select ${COLUMNS} from holdfast_task where ${few.sql} and ${sql}${beyond.replace('id', id)} order by ${id} ${direction} limit ?`,
@@ -123,7 +129,8 @@ export const cutRows = (rows: Iterable<unknown>): { taken: Row[]; isCut: boolean
 
 export const isWholeStatus = ({ queue: _, views, ...others }: Query): boolean =>
   Object.values(others).every((value) => value === undefined) &&
-  (views?.every(({ available, retried }) => available === undefined && !retried) ?? true)
+  (views?.every(({ available, retried, parked }) => available === undefined && !retried && parked === undefined) ??
+    true)
 
 /** The stored total of whole statuses. */
 export const totalOf = (db: DatabaseSync, { queue, views }: Query): number => {

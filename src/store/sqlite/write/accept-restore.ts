@@ -1,8 +1,8 @@
 /** The identity and epoch of a store, and the acceptance of a restored one. */
 import { randomUUID } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
-import { FENCE_LEAP, type StoreState } from '../../../core/restore.ts'
-import { prepared } from '../connection.ts'
+import { FENCE_LEAP, type StoreState } from '../../../core/storage/restore.ts'
+import { prepared } from '../file/connection.ts'
 import { writeMeta } from '../schema.ts'
 
 const STATE = `select name, value from holdfast_meta where name in ('identity', 'epoch')`

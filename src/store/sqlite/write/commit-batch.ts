@@ -1,8 +1,8 @@
 /** Endings of one turn that are alike, as most are: one statement writes them all, and only their keys are sent to the thread. */
 import type { DatabaseSync } from 'node:sqlite'
-import { type Change, type ChangeSet, HISTORY_KEPT } from '../../../core/task.ts'
+import { type Change, type ChangeSet, HISTORY_KEPT, isInHistory } from '../../../core/task.ts'
 import { assignmentsOf, type Cell, entryBeforeOp, isPlain, isSameEntry, pushValues, shapeOf } from '../../sql/rows.ts'
-import { prepared } from '../connection.ts'
+import { prepared } from '../file/connection.ts'
 import type { Tally } from '../read/counts.ts'
 import { withOption } from './options.ts'
 
@@ -45,18 +45,24 @@ const textFor = (set: ChangeSet): string => {
 }
 
 /** The start of the lease token if the change is the end of a run, whose entry has the token as its op; null for any other change. */
-const tokenStartOf = ({ from, entry: { op, n }, leaseExpiresAt, mark }: Change): string | null => {
+const tokenStartOf = ({ from, entry, leaseExpiresAt, journal, mark }: Change): string | null => {
+  const { op, n } = entry
   if (from !== 'running' || leaseExpiresAt !== undefined || n > HISTORY_KEPT || typeof mark !== 'number') return null
+  if (journal !== undefined || !isInHistory(entry)) return null
   const start = op.slice(0, op.lastIndexOf('.') + 1)
   return start !== '' && op === start + mark && isPlain(op) ? start : null
 }
 
-const isLike = ({ first, tokenStart }: Group, { queue, revision, from, set, entry, leaseExpiresAt, mark }: Change) =>
+const isLike = (
+  { first, tokenStart }: Group,
+  { queue, revision, from, set, entry, leaseExpiresAt, journal, mark }: Change,
+): boolean =>
   entry.op === tokenStart + mark &&
   revision === first.revision &&
   queue === first.queue &&
   from === first.from &&
   leaseExpiresAt === undefined &&
+  journal === undefined &&
   isSameEntry(first.entry, entry, 'op') &&
   isSameSet(first.set, set)
 

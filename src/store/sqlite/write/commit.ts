@@ -1,12 +1,13 @@
 /** Writes to existing tasks: changes guarded by revision, renewals guarded by token, removals. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Change, ChangeSet, Instant } from '../../../core/task.ts'
-import { HISTORY_KEPT } from '../../../core/task.ts'
+import { HISTORY_KEPT, isInHistory } from '../../../core/task.ts'
 import { assignmentsOf, type Cell, pushValues, type Row, shapeOf, trimHistory } from '../../sql/rows.ts'
 import type { Committed, Removal, Removed, Renewal, Renewed } from '../../store.ts'
-import { prepared } from '../connection.ts'
+import { prepared } from '../file/connection.ts'
 import type { Tally } from '../read/counts.ts'
 import { type Columns, packRows, unpackRows } from './columns.ts'
+import { appendJournal, encodeJournal, type JournalRow, mayHaveJournal, removeJournal } from './journal.ts'
 import { withOption } from './options.ts'
 
 /** The encoding of changes for the message to the thread: those of one shape share the text of their statement. */
@@ -14,6 +15,8 @@ export interface ChangeRows {
   readonly texts: readonly string[]
   /** Index of the text, revision after, queue, status before and after, and the values to bind, of which the id is the last but one. */
   readonly rows: readonly Row[] | Columns
+  /** By the index of their change; null if no change has any. */
+  readonly journals: ReadonlyMap<number, readonly JournalRow[]> | null
 }
 
 const HEADER = 5
@@ -26,14 +29,23 @@ interface Statement {
 
 const statements = new Map<string, Statement>()
 
-/** One statement per set of fields, whose text is built once. `keyed`: the row's key is known; `seen`: the lease's end is known. */
-const statementFor = (set: ChangeSet, keyed: boolean, seen: boolean): Statement => {
-  const shape = `${keyed ? 'k' : ''}${seen ? 's' : ''}${shapeOf(set)}`
+interface Shape {
+  /** The row's key is known. */
+  readonly keyed: boolean
+  /** The end of the lease is known. */
+  readonly seen: boolean
+  /** The move is in the history. */
+  readonly listed: boolean
+}
+
+/** One statement per set of fields, whose text is built once. */
+const statementFor = (set: ChangeSet, { keyed, seen, listed }: Shape): Statement => {
+  const shape = `${keyed ? 'k' : ''}${seen ? 's' : ''}${listed ? '' : 'j'}${shapeOf(set)}`
   let statement = statements.get(shape)
   if (statement === undefined) {
     const where = `${keyed ? 'key = ? and ' : ''}${seen ? TAKES_LEASE : ''}id = ? and revision = ?`
     statement = {
-      text: `update holdfast_task set ${assignmentsOf(set, () => '?', withOption)}, revision = revision + 1, history = history || ',' || ? where ${where}`,
+      text: `update holdfast_task set ${assignmentsOf(set, () => '?', withOption)}, revision = revision + 1${listed ? `, history = history || ',' || ?` : ''} where ${where}`,
     }
     statements.set(shape, statement)
   }
@@ -46,7 +58,8 @@ export const encodeChanges = (changes: readonly Change[]): ChangeRows => {
   const rows = changes.map(({ id, queue, revision, from, set, entry, leaseExpiresAt, mark }) => {
     const keyed = typeof mark === 'number'
     const seen = leaseExpiresAt !== undefined
-    const statement = statementFor(set, keyed, seen)
+    const listed = isInHistory(entry)
+    const statement = statementFor(set, { keyed, seen, listed })
     let index = indexes.get(statement)
     if (index === undefined) {
       index = texts.push(statement.text) - 1
@@ -54,14 +67,20 @@ export const encodeChanges = (changes: readonly Change[]): ChangeRows => {
     }
     const row: Cell[] = [index, entry.n, queue, from, set.status ?? from]
     pushValues(row, set)
-    row.push(JSON.stringify(entry))
+    if (listed) row.push(JSON.stringify(entry))
     if (keyed) row.push(mark)
     if (seen) row.push(leaseExpiresAt)
     row.push(id, revision)
     return row
   })
   // Usually all changes are alike: tasks that completed.
-  return { texts, rows: texts.length === 1 ? packRows(rows) : rows }
+  return { texts, rows: texts.length === 1 ? packRows(rows) : rows, journals: journalsOf(changes) }
+}
+
+const journalsOf = (changes: readonly Change[]): ChangeRows['journals'] => {
+  const journals = new Map<number, readonly JournalRow[]>()
+  for (const [i, { journal }] of changes.entries()) if (journal !== undefined) journals.set(i, encodeJournal(journal))
+  return journals.size === 0 ? null : journals
 }
 
 /** Expands the compact result of commitRows. */
@@ -76,13 +95,17 @@ export const commitAnswer = (
  */
 export const commitRows = (
   db: DatabaseSync,
-  { texts, rows }: ChangeRows,
+  { texts, rows, journals }: ChangeRows,
   tally: Tally,
   isLate: boolean,
 ): Committed[] | null => {
-  const committed = ('columns' in rows ? unpackRows(rows) : rows).map((row) =>
-    isLate && texts[row[0] as number]!.includes(TAKES_LEASE) ? 'conflict' : commitRow(db, texts, row, tally),
-  )
+  const committed = ('columns' in rows ? unpackRows(rows) : rows).map((row, i) => {
+    if (isLate && texts[row[0] as number]!.includes(TAKES_LEASE)) return 'conflict'
+    const result = commitRow(db, texts, row, tally)
+    const journal = journals?.get(i)
+    if (journal !== undefined && result === 'written') appendJournal(db, row[row.length - 2] as string, journal)
+    return result
+  })
   return committed.every((result) => result === 'written') ? null : committed
 }
 
@@ -120,13 +143,17 @@ export const renewRow = (db: DatabaseSync, renewal: Renewal, now: Instant): Rene
   return row[0] === null ? 'held' : 'cancel'
 }
 
-const REMOVE = 'delete from holdfast_task where id = ? and revision = ? returning queue, status, idempotency_key'
+const REMOVE =
+  'delete from holdfast_task where id = ? and revision = ? returning queue, status, idempotency_key, key, options'
 
 export const removeRow = (db: DatabaseSync, { id, revision, endKey }: Removal, tally: Tally): Removed => {
-  const row = prepared(db, REMOVE).get(id, revision) as unknown as [string, string, string | null] | undefined
+  const row = prepared(db, REMOVE).get(id, revision) as unknown as
+    | [string, string, string | null, number, string | null]
+    | undefined
   if (row === undefined) return exists(db, id) ? 'conflict' : 'gone'
-  const [queue, status, key] = row
+  const [queue, status, key, rowKey, options] = row
   tally.add(queue, status, -1)
+  if (mayHaveJournal(options)) removeJournal(db, rowKey)
   if (key !== null) prepared(db, endKey ? END_KEY : ORPHAN_KEY).run(key, id)
   return 'removed'
 }

@@ -3,15 +3,17 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { type KeyRecord, keyIsLive } from '../../../core/idempotency.ts'
 import type { Instant } from '../../../core/task.ts'
 import { type Cell, COLUMNS_WITH_HISTORY, FRESH_COLUMNS, type Row } from '../../sql/rows.ts'
-import { prepared } from '../connection.ts'
 import { isTaken } from '../errors.ts'
+import { prepared } from '../file/connection.ts'
 import type { Tally } from '../read/counts.ts'
 import { findKey, getRow } from '../read/query.ts'
 import { type Columns, rowAt, unpackColumns } from './columns.ts'
+import { appendJournal, type JournalRow } from './journal.ts'
 
 export interface InsertRow {
   readonly row: Row
   readonly fresh: boolean
+  readonly journal: readonly JournalRow[]
   readonly key: KeyRecord | null
   /** As of Insertion. */
   readonly replaces: string | null
@@ -97,7 +99,7 @@ const insertTask = (db: DatabaseSync, row: Row, fresh: boolean, tally: Tally): {
 
 export const insertRow = (
   db: DatabaseSync,
-  { row, fresh, key, replaces }: InsertRow,
+  { row, fresh, journal, key, replaces }: InsertRow,
   now: Instant,
   tally: Tally,
 ): InsertedRow => {
@@ -107,6 +109,7 @@ export const insertRow = (
   }
   const clash = insertTask(db, row, fresh, tally)
   if (clash !== null) return clash
+  if (journal.length > 0) appendJournal(db, row[0] as string, journal)
   if (key !== null) prepared(db, PUT_KEY).run(key.key, key.taskId, key.hash, key.expiresAt, key.exact ? 1 : 0)
   return null
 }

@@ -1,6 +1,6 @@
 /** Repairs what a process with a clock far ahead has written: dates in the future are set to now. */
 import type { DatabaseSync } from 'node:sqlite'
-import { MOST_AHEAD } from '../../../core/host-clock.ts'
+import { MOST_AHEAD } from '../../../core/host/host-clock.ts'
 import type { ClockRepaired } from '../../store.ts'
 import { writeMeta } from '../schema.ts'
 

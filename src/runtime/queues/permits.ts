@@ -1,0 +1,189 @@
+/** Permits of a rate: each rate is a document of what was reserved and begun, and a process reserves from it before it claims. */
+import { createHash } from 'node:crypto'
+import {
+  NO_STARTS,
+  type RateInForce,
+  type RateState,
+  type Reservation,
+  reserve,
+  SPREAD,
+  settle,
+} from '../../core/flow/rate.ts'
+import { RATE } from '../../core/storage/document-names.ts'
+import type { Instant } from '../../core/task.ts'
+import { newOp, type Session } from '../session.ts'
+
+export interface Permits {
+  readonly count: number
+  readonly notAfter: Instant
+  /** When there will be another. */
+  readonly next: Instant
+  /** The claim has ended: when it began tasks. Returns when there will be another permit; null: the claim needed no more than it had. */
+  settle(begun: readonly Instant[]): Promise<Instant | null>
+}
+
+/** Another process cannot win every time; after these tries, the next look continues. */
+const TRIES = 8
+/** How many writes tell how long the next one takes at the least. */
+const WRITES = 4
+/** How soon to look again then. */
+const CONTENDED = 20
+
+export const queueRate = (queue: string): string => `${RATE}queue/${queue}`
+
+/** A group may be any text, also one that is too long for a key. */
+export const groupRate = (queue: string, group: string): string =>
+  `${RATE}group/${createHash('sha256').update(`${queue}\n${group}`).digest('base64url')}`
+
+interface Known {
+  readonly state: RateState
+  readonly version: number
+}
+
+/** A claim that has ended, which the store may not know yet. */
+interface Ended {
+  readonly id: string
+  readonly begun: readonly Instant[]
+}
+
+export class PermitBook {
+  readonly #session: Session
+  /** As last read or written here, by name. */
+  readonly #known = new Map<string, Known>()
+  readonly #ended = new Map<string, readonly Ended[]>()
+  /** How long the last reservations took to be written. */
+  #writes: readonly number[] = []
+
+  constructor(session: Session) {
+    this.#session = session
+  }
+
+  async reserve(name: string, wanted: number, inForce: RateInForce): Promise<Permits> {
+    const { time, clock } = this.#session
+    const id = newOp()
+    let known = this.#known.get(name)
+    let isFresh = known === undefined
+    known ??= await this.#read(name)
+    for (let tries = 0; tries < TRIES; tries++) {
+      const ended = this.#ended.get(name) ?? []
+      // Permits for when the claim can begin: those of now would count for as long as this is being written.
+      const lead = this.#lead
+      const begins = time.now() + lead
+      const reserved = reserve(settled(known, ended, inForce), begins, { id, wanted }, inForce)
+      const { permits, state, notAfter } = reserved
+      const next = reserved.next - lead
+      if (permits > 0) {
+        const asked = clock.mono()
+        const isWritten = await this.#put(name, state, known, ended)
+        this.#writes = [clock.mono() - asked, ...this.#writes].slice(0, WRITES)
+        await this.#until(begins)
+        if (isWritten)
+          return {
+            count: permits,
+            notAfter,
+            next,
+            settle: (begun) => this.#settle(name, { id, begun }, reserved, inForce),
+          }
+      } else if (isFresh) return { count: 0, notAfter, next, settle: async () => next }
+      // Others may have given permits back.
+      known = await this.#read(name)
+      isFresh = true
+    }
+    const next = time.now() + CONTENDED
+    return { count: 0, notAfter: next, next, settle: async () => next }
+  }
+
+  /** A reservation takes this long at the least, as far as is known. */
+  get #lead(): number {
+    return this.#writes.length < WRITES ? 0 : Math.min(SPREAD, Math.floor(Math.min(...this.#writes)))
+  }
+
+  async #until(begins: Instant): Promise<void> {
+    const { time, clock } = this.#session
+    for (let left = begins - time.now(); left > 0 && left <= SPREAD; left = begins - time.now())
+      await new Promise<void>((done) => clock.after(left, done))
+  }
+
+  /** When there will be a permit; null: now. */
+  async nextPermit(name: string, inForce: RateInForce): Promise<Instant | null> {
+    const { state } = await this.#read(name)
+    const { permits, next } = reserve(state, this.#session.time.now(), { id: '', wanted: 1 }, inForce)
+    return permits > 0 ? null : next
+  }
+
+  async #settle(
+    name: string,
+    one: Ended,
+    { permits, notAfter }: Reservation,
+    inForce: RateInForce,
+  ): Promise<Instant | null> {
+    const { time } = this.#session
+    this.#ended.set(name, [...(this.#ended.get(name) ?? []), one])
+    // Others take them as used as late as they were valid. In a long window that makes little difference, and the next reservation tells it.
+    if (one.begun.length < permits || inForce.validity > inForce.rate.per / 50) await this.#tell(name, inForce)
+    // It may have come too late for tasks that wait.
+    if (one.begun.length < permits && time.now() <= notAfter) return null
+    const known = this.#known.get(name)
+    const state = known === undefined ? NO_STARTS : settled(known, this.#ended.get(name) ?? [], inForce)
+    const lead = this.#lead
+    return reserve(state, time.now() + lead, { id: one.id, wanted: 0 }, inForce).next - lead
+  }
+
+  /** Never rejects: what is not told counts as used as late as it could be. */
+  async #tell(name: string, inForce: RateInForce): Promise<void> {
+    try {
+      for (let tries = 0; tries < TRIES; tries++) {
+        const known = (tries === 0 ? this.#known.get(name) : undefined) ?? (await this.#read(name))
+        const ended = this.#ended.get(name) ?? []
+        if (ended.length === 0 || (await this.#put(name, settled(known, ended, inForce), known, ended))) return
+      }
+    } catch {
+      this.#known.delete(name)
+    }
+  }
+
+  /** False: another process was faster. */
+  async #put(name: string, state: RateState, { version }: Known, told: readonly Ended[]): Promise<boolean> {
+    const written = await this.#session.store.documents.put(name, JSON.stringify(state), version)
+    if (written === null) return false
+    const left = (this.#ended.get(name) ?? []).filter((one) => !told.includes(one))
+    if (left.length === 0) this.#ended.delete(name)
+    else this.#ended.set(name, left)
+    this.#remember(name, { state, version: written })
+    return true
+  }
+
+  async #read(name: string): Promise<Known> {
+    const document = await this.#session.store.documents.get(name)
+    const known = { state: document === null ? NO_STARTS : stateIn(document.value), version: document?.version ?? 0 }
+    this.#remember(name, known)
+    return known
+  }
+
+  #remember(name: string, known: Known): void {
+    this.#known.delete(name)
+    this.#known.set(name, known)
+    if (this.#known.size <= MOST_KNOWN) return
+    const oldest = this.#known.keys().next().value!
+    this.#known.delete(oldest)
+    this.#ended.delete(oldest)
+  }
+}
+
+const settled = ({ state }: Known, ended: readonly Ended[], inForce: RateInForce): RateState =>
+  ended.reduce((before, one) => settle(before, one, inForce), state)
+
+const MOST_KNOWN = 10_000
+
+const stateIn = (value: string): RateState => {
+  try {
+    const { free, starts, held } = JSON.parse(value) as Partial<RateState>
+    return {
+      free: typeof free === 'number' && Number.isFinite(free) ? free : null,
+      starts: Array.isArray(starts) ? starts : [],
+      held: Array.isArray(held) ? held : [],
+    }
+  } catch {
+    return NO_STARTS
+  }
+}

@@ -1,0 +1,16 @@
+/**
+ * What tasks remember between their runs: one row for each step, sleep, wait or signal. A row belongs to one generation of its task; those of
+ * an earlier one are no longer read. A task is parked while `parked_revision` is its revision, so that a claim need not clear it.
+ */
+export const journal = (schema: string): string => `
+  alter table ${schema}.task add column parked text, add column parked_revision integer;
+  create index task_parked on ${schema}.task (queue, available_at) where status = 'pending' and parked_revision = revision;
+
+  create table ${schema}.journal (
+    task_id uuid not null,
+    generation integer not null,
+    n integer not null,
+    entry text not null,
+    primary key (task_id, generation, n)
+  );
+  `

@@ -1,0 +1,54 @@
+/** Groups facts by a key without holding them all in memory: each goes to one of some files, which are then read one after the other. */
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** A million tasks with histories make files of some 30 MB. */
+const FILES = 64
+/** Characters that wait for a file. */
+const MOST_WAITING = 65_536
+
+export class Buckets<Fact> {
+  readonly #folder = mkdtempSync(join(tmpdir(), 'holdfast-verify-'))
+  readonly #files = Array.from({ length: FILES }, (_, i) => openSync(join(this.#folder, `${i}`), 'w', 0o600))
+  readonly #waiting: string[] = Array.from({ length: FILES }, () => '')
+
+  add(key: string, fact: Fact): void {
+    const i = bucketOf(key)
+    this.#waiting[i] += `${JSON.stringify([key, fact])}\n`
+    if (this.#waiting[i]!.length > MOST_WAITING) this.#flush(i)
+  }
+
+  /** Every key with all of its facts, in the order in which they were added. */
+  *groups(): Generator<readonly [key: string, facts: readonly Fact[]], void, undefined> {
+    for (let i = 0; i < FILES; i++) {
+      this.#flush(i)
+      const groups = new Map<string, Fact[]>()
+      for (const line of readFileSync(join(this.#folder, `${i}`), 'utf8').split('\n')) {
+        if (line === '') continue
+        const [key, fact] = JSON.parse(line) as [string, Fact]
+        const known = groups.get(key)
+        if (known === undefined) groups.set(key, [fact])
+        else known.push(fact)
+      }
+      yield* groups
+    }
+  }
+
+  remove(): void {
+    for (const file of this.#files) closeSync(file)
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+
+  #flush(i: number): void {
+    writeSync(this.#files[i]!, this.#waiting[i]!)
+    this.#waiting[i] = ''
+  }
+}
+
+/** FNV-1a. */
+const bucketOf = (key: string): number => {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193)
+  return (hash >>> 0) % FILES
+}

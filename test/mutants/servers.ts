@@ -1,0 +1,112 @@
+/** Bugs in what only PostgreSQL, S3 or NATS does: conditions, clocks, pages, parts. */
+import type { Mutant } from './mutant.ts'
+
+const S3 = ['s3/client.test.ts', 's3/errors.test.ts', 's3/clock.test.ts', 's3/opening.test.ts', 's3/requests.test.ts']
+
+export const SERVERS: readonly Mutant[] = [
+  {
+    file: 'store/s3/key-value.ts',
+    find: '      if (errors.length > 0) throw this.#failedDeletes(errors)\n',
+    replace: '',
+    breaks: 's3: deletes that failed one by one count as done',
+    tests: S3,
+  },
+  {
+    file: 'store/s3/key-value.ts',
+    find: 'if (page.token === null || keys.length >= limit) return keys',
+    replace: 'if (page.token === null || page.found.length < limit) return keys',
+    breaks: 's3: a server that returns fewer keys than asked for ends the list',
+    tests: ['s3/server/pages.test.ts'],
+    project: 'servers',
+  },
+  {
+    file: 'store/s3/key-value.ts',
+    find: "if (status === 412 || (status === 404 && nameOf(error) !== 'NoSuchBucket')) return null",
+    replace: 'if (status === 412 || status === 404) return null',
+    breaks: 's3: a write into a bucket that is gone looks like a conflict',
+    tests: S3,
+  },
+  {
+    file: 'store/s3/key-value.ts',
+    find: `mark.replaceAll('"', '')`,
+    replace: 'mark',
+    breaks: 's3: servers that compare etags without quotes refuse every update',
+    tests: [...S3, 's3/proof-record.test.ts'],
+  },
+  {
+    file: 'store/s3/clock.ts',
+    find: 'this.#least = least < most ? least : second - repliedAt',
+    replace: 'this.#least = least',
+    breaks: 's3: a clock that was set back is never believed',
+    tests: S3,
+  },
+  {
+    file: 'store/s3/errors.ts',
+    find: "  if (status === NOT_IMPLEMENTED) return 'INVALID_OPTION'\n",
+    replace: '',
+    breaks: 's3: what a server does not implement is tried again and again',
+    tests: S3,
+  },
+  {
+    file: 'store/nats/bucket.ts',
+    find: '(after === undefined || key > after)',
+    replace: '(after === undefined || key >= after)',
+    breaks: 'nats: the last key of a page comes again with the next',
+    tests: ['nats/conformance.test.ts', 'stores.test.ts'],
+    project: 'servers',
+  },
+  {
+    file: 'store/nats/parted-values.ts',
+    find: '    await this.#bucket.deleteUnder(keys)\n',
+    replace: '',
+    breaks: 'nats: the parts of a large value stay for ever',
+    tests: ['nats/layout.test.ts', 'nats/conformance.test.ts', 'nats/operations.test.ts'],
+    project: 'servers',
+  },
+  {
+    file: 'store/nats/parted-values.ts',
+    find: 'const end = isHighSurrogate(value.charCodeAt(begin + length - 1)) ? begin + length - 1 : begin + length',
+    replace: 'const end = begin + length',
+    breaks: 'nats: a large text is cut through an emoji',
+    tests: ['payloads.test.ts', 'nats/conformance.test.ts', 'nats/layout.test.ts'],
+    project: 'servers',
+  },
+  {
+    file: 'store/nats/clock.ts',
+    find: 'this.#latest - carried > SET_BACK ? carried : Math.max(this.#latest, carried)',
+    replace: 'Math.max(this.#latest, carried)',
+    breaks: 'nats: a clock that was set back stands still',
+    tests: ['nats-clock.test.ts'],
+  },
+  {
+    file: 'store/nats/clock.ts',
+    find: 'uncertainty: ahead + uncertainty',
+    replace: 'uncertainty: uncertainty',
+    breaks: 'nats: a slow answer makes tasks start before they are due',
+    tests: ['nats-clock.test.ts'],
+  },
+  {
+    file: 'store/postgres/write/insert.ts',
+    find: 'Math.abs(now - expected) <= TOLERANCE',
+    replace: 'now >= expected',
+    breaks: 'postgres: a producer whose clock is behind stamps its tasks with the past',
+    tests: ['postgres/time.test.ts'],
+    project: 'servers',
+  },
+  {
+    file: 'store/postgres/read/open-transactions.ts',
+    find: 'this.#open.get(id) ?? before',
+    replace: 'now',
+    breaks: 'postgres: what commits late is passed over by whoever follows changes',
+    tests: ['postgres/tail.test.ts', 'postgres/operate.test.ts'],
+    project: 'servers',
+  },
+  {
+    file: 'store/postgres/claim/cursors.ts',
+    find: 'began - known.foundAt < RESUME_FOR',
+    replace: 'true',
+    breaks: 'postgres: what others put in front of a backlog waits until it is drained',
+    tests: ['postgres/claim-order.test.ts', 'postgres/claim-reads.test.ts'],
+    project: 'servers',
+  },
+]

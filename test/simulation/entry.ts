@@ -1,0 +1,11 @@
+/** What a simulated process runs: bundled once, and evaluated for each process, so that processes share no state. */
+export { connect } from '../../src/connect.ts'
+export { HoldfastError, isHoldfastError } from '../../src/core/errors.ts'
+export { PermanentError, RescheduleError, RetryableError } from '../../src/core/failure.ts'
+export { KvStore } from '../../src/store/kv/store.ts'
+export { openMemory } from '../../src/store/memory/store.ts'
+export { NatsBucket } from '../../src/store/nats/bucket.ts'
+export { ServerClock as NatsClock } from '../../src/store/nats/clock.ts'
+export { Contact as NatsContact } from '../../src/store/nats/connection/contact.ts'
+export { Subjects as NatsSubjects } from '../../src/store/nats/subjects.ts'
+export { openS3 } from '../../src/store/s3/store.ts'

@@ -14,6 +14,7 @@ import { DEFAULTS, newSubmission, type SubmitFacts, type SubmitOptions } from '.
 import type { Instant, TaskRecord } from '../../core/task.ts'
 import { encodePayload, type Payload } from '../../core/values/payload.ts'
 import type { Inserted, Insertion } from '../../store/store.ts'
+import { soon } from '../clock.ts'
 import {
   asDefinition,
   checkSchema,
@@ -210,7 +211,13 @@ export class Submitter {
         await this.#chunk(items.slice(start, next), op, results)
       }
     }
-    await Promise.all(Array.from({ length: CHUNKS_IN_FLIGHT }, lane))
+    const lanes: Promise<void>[] = []
+    while (lanes.length < CHUNKS_IN_FLIGHT && next < items.length) {
+      lanes.push(lane())
+      // Drivers send on the next turn of the event loop: without it the store would wait until all chunks are prepared.
+      if (next < items.length) await new Promise<void>(soon)
+    }
+    await Promise.all(lanes)
   }
 
   async #chunk(items: readonly Placed[], op: string, results: SubmitResult[]): Promise<void> {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { connect, silentLogger, Task, TaskStatus } from '../../../src/index.ts'
+import type { Store } from '../../../src/store/store.ts'
 import { lossy } from '../../../src/testing/lossy-store.ts'
 import { begin, refuses, shown } from '../setup.ts'
 
@@ -240,5 +241,32 @@ describe('submitting many', () => {
     const results = await client.submitMany(Array.from({ length: 3_500 }, (_, i) => ({ type: 'a', input: i })))
     expect(results.every((result, i) => result.ok && result.task.input === i)).toBe(true)
     expect((await client.count()).count).toBe(3_500)
+  })
+
+  it('the first chunk is on its way before the rest is prepared', async () => {
+    const order: string[] = []
+    const { client } = await begin({
+      through: (store) =>
+        new Proxy(store, {
+          get(target, name) {
+            if (name !== 'insert') return Reflect.get(target, name)
+            // As drivers do: they send on the next turn of the event loop.
+            return async (...given: Parameters<Store['insert']>) => {
+              await new Promise(setImmediate)
+              order.push('sent')
+              return store.insert(...given)
+            }
+          },
+        }),
+    })
+    const input = (n: number) => ({
+      get n() {
+        if (n === 999) order.push('all are prepared')
+        return n
+      },
+    })
+    await client.submitMany(Array.from({ length: 1_000 }, (_, n) => ({ type: 'a', input: input(n) })))
+    expect(order[0]).toBe('sent')
+    expect(order).toContain('all are prepared')
   })
 })

@@ -122,7 +122,7 @@ export const faultCampaign = async (plan: FaultCampaign): Promise<FaultOutcome> 
   /** One after another; beside each other they would need more processes than there are. */
   const killing = async (): Promise<void> => {
     while (!isEnough()) {
-      await pause(between(200, 900))
+      await pause(between(...place.killEvery))
       const n = between(0, WORKERS - 1)
       const victim = workers[n]!
       if (stopped.has(victim)) continue
@@ -167,8 +167,7 @@ export const faultCampaign = async (plan: FaultCampaign): Promise<FaultOutcome> 
   const breaking = async (): Promise<void> => {
     const kinds = Object.entries(place.faults)
     while (!isEnough()) {
-      // Work must get on in between: what is never claimed cannot be late.
-      await pause(between(4_000, 15_000))
+      await pause(between(...place.calm))
       const [name, strike] = pick(kinds)
       count(name, await strike(dice))
     }
@@ -221,7 +220,7 @@ export const faultCampaign = async (plan: FaultCampaign): Promise<FaultOutcome> 
     drained: true,
     allSubmitted: true,
     deadline: '2m',
-    recovery: '1m',
+    recovery: place.recovery,
   })
   await client.close()
   return {

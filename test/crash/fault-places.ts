@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { Client as Connection } from 'pg'
+import type { Duration } from '../../src/index.ts'
 import { killLeader } from '../nats/lead.ts'
 import { freshBucket } from '../servers/buckets.ts'
 import { type FaultRates, startFaultProxy } from '../servers/http-fault-proxy.ts'
@@ -31,10 +32,24 @@ export interface FaultPlace {
   /** A server keeps the time. On SQLite the host does, whose clock all processes share. */
   readonly stepsClocks: boolean
   readonly faults: Readonly<Record<string, Fault>>
+  /** Milliseconds between two of them, at least and at most. What is never claimed cannot be late, and lapsed leases are only taken after unbroken contact. */
+  readonly calm: readonly [least: number, most: number]
+  /** Milliseconds between two kills, at least and at most. */
+  readonly killEvery: readonly [least: number, most: number]
+  /** Within which the task of a dead worker goes on (I10). */
+  readonly recovery: Duration
   /** Counted by themselves, such as answers of a proxy. */
   counted(): Faults
   remove(): Promise<void>
 }
+
+/** For stores that answer in milliseconds. */
+const QUICK = { calm: [4_000, 15_000], killEvery: [200, 900], recovery: '1m' } as const
+/**
+ * A worker on S3 needs seconds to begin, and requests take as long as many tasks. A queue that nobody serves for a while is swept once a minute: a
+ * lease, that minute, a fault and the contact after it.
+ */
+const SLOW = { calm: [12_000, 25_000], killEvery: [800, 3_000], recovery: '90s' } as const
 
 const MB = 1_048_576
 /** Large enough for the tasks of an hour. */
@@ -85,6 +100,7 @@ const sqlite = async (): Promise<FaultPlace> => {
     through: file,
     leaseTtl: 2_000,
     stepsClocks: false,
+    ...QUICK,
     faults,
     counted: () => ({}),
     remove: async () => void (disk !== null && spawnSync('umount', ['-l', disk])),
@@ -143,6 +159,7 @@ const postgres = async (): Promise<FaultPlace> => {
     through: proxy.url,
     leaseTtl: 2_000,
     stepsClocks: true,
+    ...QUICK,
     faults: {
       ...ofNetworks([proxy], /commit|insert into|update |with /i),
       'server killed': async ({ between }) => {
@@ -187,6 +204,7 @@ const s3 = async (): Promise<FaultPlace> => {
     through: addressAt(proxy.endpoint),
     leaseTtl: 5_000,
     stepsClocks: true,
+    ...SLOW,
     faults: {
       throttling: withRates({ unavailable: 0.3, conflict: 0.1 }, 2_000, 6_000),
       'throttling of everything': withRates({ unavailable: 1 }, 500, 4_000),
@@ -230,6 +248,7 @@ const nats = async (): Promise<FaultPlace> => {
     through: `nats://${hosts}/${bucket}?replicas=3`,
     leaseTtl: 3_000,
     stepsClocks: true,
+    ...QUICK,
     faults: {
       ...ofNetworks(proxies, /PUB \$KV/),
       'leader killed': async ({ between }) => {

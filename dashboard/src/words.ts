@@ -147,6 +147,7 @@ const HAPPENED: Readonly<Record<string, (entry: Entry) => string>> = {
   archive: () => 'Archived',
   unarchive: () => 'Unarchived',
   depart: () => 'Moved to another store',
+  arrive: () => 'Moved from another store',
 }
 
 const STOPPED = 'Stopped as requested'

@@ -87,6 +87,10 @@ export const MOVES = {
     },
     what: 'Moved to another store, where it continues unchanged: the copy that stays here has the tag `moved` and cannot be unarchived.',
   },
+  arrive: {
+    ways: { archived: ['pending'] },
+    what: 'Moved here from another store, where it has departed: until then no worker can claim it here.',
+  },
 } as const satisfies Record<string, Move>
 
 /** The name of a move. */

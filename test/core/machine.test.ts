@@ -171,6 +171,7 @@ const TABLE = [
   ...['pending', 'completed', 'failed', 'cancelled', 'expired', 'archived'].map(
     (status) => `depart: ${status} → archived`,
   ),
+  'arrive: archived → pending',
 ]
 
 it('the table of moves has exactly the ways of the specification', () => {

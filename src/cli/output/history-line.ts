@@ -22,6 +22,7 @@ const HAPPENED: Readonly<Record<string, (entry: HistoryEntry) => string | null>>
   archive: ({ by }) => `archived by ${by}`,
   unarchive: ({ by }) => `unarchived by ${by}`,
   depart: ({ by, reason = 'moved to another store' }) => `${reason} by ${by}`,
+  arrive: ({ by, reason = 'moved from another store' }) => `${reason} by ${by}`,
 }
 
 const parked = ({ step, availableAt }: HistoryEntry): string =>
@@ -31,6 +32,8 @@ const parked = ({ step, availableAt }: HistoryEntry): string =>
 const stopped = ({ to }: HistoryEntry): string | null => (to === 'cancelled' ? 'stopped as requested' : null)
 
 const COUNTERS: Readonly<Record<string, string>> = { reschedule: 'count', replay: 'replay_count' }
+/** Moves whose description is the reason. */
+const IS_REASON: ReadonlySet<string> = new Set(['depart', 'arrive'])
 /** Moves whose description already contains the error. */
 const TELLS_ERROR: ReadonlySet<string> = new Set(['lose-lease', 'time-out', 'retry'])
 
@@ -48,7 +51,7 @@ export const happened = (entry: HistoryEntry): string => {
     expiresAt === undefined ? null : `expires_at: ${instant(expiresAt)}`,
     expiredAt === undefined ? null : `expired_at: ${instant(expiredAt)}`,
     error === undefined || TELLS_ERROR.has(move) ? null : `error: ${error}`,
-    reason === undefined || move === 'depart' ? null : `reason: ${reason}`,
+    reason === undefined || IS_REASON.has(move) ? null : `reason: ${reason}`,
   ]
   return printable(facts.filter((fact) => fact !== null).join(', '))
 }

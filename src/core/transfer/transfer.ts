@@ -2,7 +2,7 @@
 import { HoldfastError } from '../errors.ts'
 import { type KeyRecord, keyIsLive } from '../idempotency.ts'
 import { type Actor, move } from '../moves.ts'
-import type { Change, HistoryEntry, Instant, TaskRecord } from '../task.ts'
+import { applyChange, type Change, type HistoryEntry, type Instant, type TaskRecord } from '../task.ts'
 
 /** The tag of the copy that stays behind: the address of the store where the task continues. */
 export const MOVED_TAG = 'moved'
@@ -43,8 +43,55 @@ export const depart = (task: TaskRecord, actor: Actor, to: string): Change => {
   )
 }
 
-/** The task for the other store, without the first store's private data. */
-export const copyOf = ({ mark: _, ...task }: TaskRecord): TaskRecord => task
+/** Without the first store's private data. */
+const portable = ({ mark: _, ...task }: TaskRecord): TaskRecord => task
+
+/**
+ * The task for the other store. One that waits is stored there as departed, so that no worker can claim it before its original is archived:
+ * pausing the other store does not bind a worker that was suspended meanwhile, or a claim that arrives late.
+ */
+export const copyOf = (task: TaskRecord, departure: Change): TaskRecord => {
+  if (task.status !== 'pending') return portable(task)
+  return { ...applyChange(portable(task), departure), tags: task.tags, parked: task.parked }
+}
+
+/** The task before it departed. */
+const beforeDeparture = (task: TaskRecord): TaskRecord =>
+  hasDeparted(task) ? { ...task, revision: task.revision - 1, history: task.history.slice(0, -1) } : task
+
+/** Whether this is the copy of a task that waits, as it is until its original is archived. */
+export const isHeld = (task: TaskRecord, copy: TaskRecord): boolean => {
+  if (!hasDeparted(copy) || copy.archivedFrom !== 'pending') return false
+  const [original, copied] = [beforeDeparture(task), beforeDeparture(copy)]
+  return (
+    original.revision === copied.revision &&
+    isSameBirth(original.history[0], copied.history[0]) &&
+    hasLastOf(original, copied)
+  )
+}
+
+/** Opens a copy whose original is archived: from here on workers may claim it. */
+export const arrive = (copy: TaskRecord, actor: Actor, from: string): Change =>
+  move(
+    copy,
+    'arrive',
+    'pending',
+    actor,
+    // A move clears `parked` unless it sets it.
+    { archivedFrom: null, parked: copy.parked },
+    { reason: `moved from ${movedTag(from)}` },
+  )
+
+/** A copy made from an archived original, for one that is missing. If the task slept, it is due now, and its handler sleeps again. */
+export const copyOfDeparted = (task: TaskRecord): TaskRecord => {
+  const { [MOVED_TAG]: _, ...rest } = task.tags ?? {}
+  const copy = { ...portable(task), tags: Object.keys(rest).length === 0 ? null : rest }
+  const before = task.history.at(-2)
+  if (task.archivedFrom === 'pending')
+    return before?.move === 'park' ? { ...copy, availableAt: task.history.at(-1)!.at } : copy
+  const status = before?.to ?? task.archivedFrom!
+  return { ...beforeDeparture(copy), status, archivedFrom: status === 'archived' ? task.archivedFrom : null }
+}
 
 /** The task's own key, if it is still valid for the task. */
 export const keyOf = (task: TaskRecord, key: KeyRecord | null, now: Instant): KeyRecord | null =>
@@ -56,16 +103,15 @@ export const isRepeated = ({ status }: TaskRecord, key: KeyRecord | undefined, t
 
 /**
  * The relation of a task with the same id in the other store to this one:
- * - `same`: the unchanged copy. `ahead`: the copy, which has changed there since.
+ * - `same`: the unchanged copy, or one that waits for this task to be archived. `ahead`: the copy, which has changed there since.
  * - `stale`: an older copy, or the copy that stayed behind when the task came from there, or a copy that diverged but was never
  *   claimed there (it expired or was cancelled while the task itself continued here): it may be replaced.
  * - `foreign`: none of these: two different tasks with the same id, or two runs.
  */
 export const compareCopies = (here: TaskRecord, there: TaskRecord): 'same' | 'ahead' | 'stale' | 'foreign' => {
-  const left = hasDeparted(there)
-    ? { ...there, revision: there.revision - 1, history: there.history.slice(0, -1) }
-    : there
+  const left = beforeDeparture(there)
   if (!isSameBirth(here.history[0], left.history[0])) return 'foreign'
+  if (isHeld(here, there)) return 'same'
   if (left !== there) return left.revision <= here.revision && hasLastOf(here, left) ? 'stale' : 'foreign'
   if (left.revision > here.revision && hasLastOf(left, here)) return 'ahead'
   if (hasLastOf(here, left)) return left.revision === here.revision ? 'same' : 'stale'

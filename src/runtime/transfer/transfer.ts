@@ -128,7 +128,8 @@ class Move {
       if (pass.found > 0 || pass.running.size > 0 || this.#isAborted) continue
       // A task may have been archived meanwhile. Checked last, because it reads all archived copies again.
       pass = await this.#pass(EVERYTHING)
-      isDone = pass.found === 0 && pass.running.size === 0 && waiting === 0
+      await this.#batch.clear([...this.#batch.unclear])
+      isDone = pass.found === 0 && pass.running.size === 0 && waiting === 0 && this.#batch.unclear.size === 0
     }
     if (this.#isAborted) return this.#report('aborted')
     // Throws if another process has taken over, before anything is resumed.
@@ -181,7 +182,7 @@ class Move {
     if (tasks.length === 0) return
     await this.#pauses.hold(new Set(tasks.map(({ queue }) => queue)), this.#options.signal)
     if (this.#isAborted) return
-    await this.#state.announce(tasks.map(({ id }) => id))
+    await this.#state.announce([...new Set([...this.#batch.unclear, ...tasks.map(({ id }) => id)])])
     await this.#batch.move(tasks)
   }
 

@@ -5,7 +5,7 @@ import { PermanentError } from '../../core/failure.ts'
 import * as machine from '../../core/machine.ts'
 import { recordSteps, settleWaits, signal, type Wait, wake } from '../../core/steps/steps.ts'
 import type { Change, ChangeSet, Instant, TaskRecord } from '../../core/task.ts'
-import { depart } from '../../core/transfer/transfer.ts'
+import { arrive, depart } from '../../core/transfer/transfer.ts'
 import { commitAndCompare, type Decision, insert, LEASE_TTL, moved, NOW, task } from './build.ts'
 import type { Case } from './case.ts'
 
@@ -74,6 +74,11 @@ const departAt =
   (now: Instant): Decision =>
   (record) =>
     depart(record, operator(now), 'elsewhere:')
+
+const arriveAt =
+  (now: Instant): Decision =>
+  (record) =>
+    arrive(record, operator(now), 'elsewhere:')
 
 /** Of one payload, in the stories about steps. */
 const MAX_PAYLOAD = 1_048_576
@@ -302,6 +307,11 @@ export const stories: readonly Story[] = [
   },
   ...stepStories,
   { name: 'is moved to another store before it ran', moves: [departAt(NOW + 5)] },
+  { name: 'is moved here from another store, where it waited', moves: [departAt(NOW + 5), arriveAt(NOW + 6)] },
+  {
+    name: 'fails once, is moved here from another store, and is claimed',
+    moves: [claimed, failAt(NOW + 30), departAt(NOW + 40), arriveAt(NOW + 41), claimed],
+  },
   {
     name: 'has options and tags and is moved to another store',
     start: {

@@ -3,7 +3,17 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import * as machine from '../../../src/core/machine.ts'
 import { applyChange, type TaskRecord } from '../../../src/core/task.ts'
-import { compareCopies, copyOf, depart, hasDeparted, keyOf, readiness } from '../../../src/core/transfer/transfer.ts'
+import {
+  arrive,
+  compareCopies,
+  copyOf,
+  copyOfDeparted,
+  depart,
+  hasDeparted,
+  isHeld,
+  keyOf,
+  readiness,
+} from '../../../src/core/transfer/transfer.ts'
 import { fresh, ID, NOW } from '../build.ts'
 
 type Step =
@@ -70,6 +80,8 @@ const task = fc
 const movable = task.filter((one) => readiness(one) === 'go')
 const actor = { now: NOW + 1_000_000, by: 'mover', op: 'move-1' }
 const left = (one: TaskRecord): TaskRecord => applyChange(one, depart(one, actor, 'elsewhere:x'))
+const copied = (one: TaskRecord): TaskRecord => copyOf(one, depart(one, actor, 'elsewhere:x'))
+const opened = (copy: TaskRecord): TaskRecord => applyChange(copy, arrive(copy, actor, 'here:y'))
 
 describe('a task that departs', () => {
   it('is archived under its own revision, with the tag, and nothing else of it changes', () => {
@@ -118,20 +130,71 @@ describe('a task that departs', () => {
 })
 
 describe('a copy', () => {
-  it('is the task as it is, fence and history and revision, without what is the store’s own', () => {
+  it('is the task as it is, fence and history and revision, without what is the store’s own, when it has been opened', () => {
     fc.assert(
       fc.property(movable, (one) => {
-        expect(copyOf({ ...one, mark: 7 })).toEqual(one)
-        expect('mark' in copyOf({ ...one, mark: 7 })).toBe(false)
+        const copy = copied({ ...one, mark: 7 })
+        expect('mark' in copy).toBe(false)
+        if (one.status !== 'pending') {
+          expect(copy).toEqual(one)
+          return
+        }
+        const open = opened(copy)
+        const { history, revision, updatedAt: _, ...rest } = open
+        expect(one).toMatchObject(rest)
+        expect(revision).toBe(one.revision + 2)
+        expect(history.slice(-2).map(({ move }) => move)).toEqual(['depart', 'arrive'])
       }),
     )
+  })
+
+  it('of a task that waits cannot be claimed, cancelled or changed before it is opened', () => {
+    fc.assert(
+      fc.property(movable, fc.array(step, { maxLength: 20 }), (one, taken) => {
+        fc.pre(one.status === 'pending')
+        expect(isHeld(one, copied(one))).toBe(true)
+        expect(isHeld(left(one), copied(one))).toBe(true)
+        expect(walked(copied(one), taken, 'there')).toEqual(copied(one))
+        expect(isHeld(one, opened(copied(one)))).toBe(false)
+      }),
+    )
+  })
+
+  it('is made again from the original that has left: open where the task had ended, else as it waits', () => {
+    fc.assert(
+      fc.property(movable, (one) => {
+        const given = { ...one, tags: one.tags === null || Object.keys(one.tags).length === 0 ? null : one.tags }
+        fc.pre(given.tags?.['moved'] === undefined)
+        const again = copyOfDeparted(left(given))
+        const { updatedAt: _, ...rest } = copied(given)
+        expect(again).toMatchObject(rest)
+      }),
+    )
+  })
+
+  it('keeps where a parked task waits; one that was made again from its original is due at once', () => {
+    const parked = { step: 'nap', kind: 'sleep' as const, until: NOW + 90_000 }
+    const entry = { n: 2, at: NOW, move: 'park', to: 'pending', by: 'w', op: 'o' } as const
+    const base = fresh()
+    const one = {
+      ...base,
+      revision: 2,
+      history: [...base.history, entry],
+      parked,
+      availableAt: NOW + 90_000,
+      tags: null,
+    }
+    expect(opened(copied(one))).toMatchObject({ parked, availableAt: NOW + 90_000, status: 'pending' })
+    const again = copyOfDeparted(left(one))
+    expect(again.tags).toBeNull()
+    expect(opened(again)).toMatchObject({ availableAt: actor.now, status: 'pending' })
   })
 
   it('is known as the same, as stale after the original went on, as ahead after it went on itself', () => {
     fc.assert(
       fc.property(movable, steps, (one, taken) => {
         const on = walked(one, taken, 'later')
-        expect(compareCopies(one, copyOf(one))).toBe('same')
+        expect(compareCopies(one, copied(one))).toBe('same')
         if (on.revision === one.revision) return
         expect(compareCopies(on, one)).toBe('stale')
         expect(compareCopies(one, on)).toBe('ahead')
@@ -161,7 +224,8 @@ describe('a copy', () => {
   it('may take the place of what stayed behind when the task left, however far it has gone since', () => {
     fc.assert(
       fc.property(movable, steps, (one, taken) => {
-        expect(compareCopies(walked(one, taken, 'abroad'), left(one))).toBe('stale')
+        const abroad = one.status === 'pending' ? opened(copied(one)) : one
+        expect(compareCopies(walked(abroad, taken, 'abroad'), left(one))).toBe('stale')
       }),
     )
   })

@@ -3,6 +3,7 @@
  * kind. Between the first copies and their leaving somebody else claims some of the tasks.
  */
 import { connect } from '../../../src/connect.ts'
+import { hasDeparted } from '../../../src/core/transfer/transfer.ts'
 import { silentLogger } from '../../../src/runtime/telemetry/logger.ts'
 import type { Inserted, Insertion, Store } from '../../../src/store/store.ts'
 import { openAt } from '../address.ts'
@@ -20,7 +21,7 @@ export interface MoverPlan {
   readonly from: string
   readonly to: string
   readonly dies?: Death
-  readonly plant?: 'archive-first' | 'no-take-back'
+  readonly plant?: 'archive-first' | 'no-take-back' | 'never-open'
 }
 
 const { from, to, dies, plant } = planOf<MoverPlan>()
@@ -92,11 +93,21 @@ let target = mortal('to', await openAt(to, false))
 
 if (plant === 'no-take-back')
   target = withMethods(target, { remove: async (removals) => removals.map(() => 'removed' as const) })
+if (plant === 'never-open') {
+  const honest = target
+  target = withCommit(target, async (changes) => {
+    const others = changes.filter(({ entry }) => entry.move !== 'arrive')
+    if (others.length > 0) await honest.commit(others)
+    return changes.map(() => 'written' as const)
+  })
+}
 if (plant === 'archive-first') {
   const waiting: Insertion[] = []
   const [honest, inner] = [target, source]
   target = withMethods(target, {
     insert: async (insertions) => {
+      const originals = await inner.get(insertions.map(({ task }) => task.id))
+      if (originals.some((task) => task !== null && hasDeparted(task))) return honest.insert(insertions, { now: null })
       waiting.push(...insertions)
       return insertions.map((): Inserted => ({ outcome: 'created' }))
     },

@@ -45,14 +45,22 @@ describe('a move', () => {
     expect(await from.moveTo(to)).toMatchObject({ moved: 1, stopped: null })
   })
 
-  it('leaves a record as it was: revision, fence, history, tags, times', async () => {
+  it('leaves a record as it was, fence, tags and times, and its history tells of the move', async () => {
     const { from, to, here, there, clock } = await begin()
     const { id } = await from.submit('a', { deep: [1] }, { tags: { moved: 'house' }, maxRetries: 7, priority: 3 })
     await (await from.claim(id, { workerId: 'w' })).fail(new Error('once'))
     await clock.advance(1_000)
     const [before] = await here.get([id])
     await from.moveTo(to)
-    expect((await there.get([id]))[0]).toEqual(before)
+    const [after] = await there.get([id])
+    const { revision, history, updatedAt, ...kept } = before!
+    expect(after).toMatchObject({ ...kept, revision: revision + 2 })
+    expect(after!.history.slice(0, -2)).toEqual(history)
+    expect(after!.history.slice(-2)).toMatchObject([
+      { move: 'depart', to: 'archived', reason: 'moved to memory:' },
+      { move: 'arrive', to: 'pending', reason: 'moved from memory:' },
+    ])
+    expect(after!.updatedAt).toBeGreaterThanOrEqual(updatedAt)
     expect(await from.get(id)).toMatchObject({
       status: 'archived',
       archivedFrom: 'pending',
@@ -209,7 +217,7 @@ describe('a move that is not finished', () => {
     )
     void mover.moveTo(to)
     await clock.advance(1_000)
-    expect((await to.get(id)).status).toBe('pending')
+    expect(await to.get(id)).toMatchObject({ status: 'archived', archivedFrom: 'pending' })
     await (await from.claim(id, { workerId: 'w' })).complete(null)
     await from.prune({ olderThan: 0 })
     await from.moveTo(to)
@@ -217,7 +225,7 @@ describe('a move that is not finished', () => {
   })
 })
 
-it('a copy that expired in the new store gives way to the task that ran in the old one meanwhile', async () => {
+it('a copy cannot expire before its task has left, and gives way to the task if it ran meanwhile', async () => {
   const { clock, here, open, to, from, during } = await begin()
   const { id } = await from.submit('a', 1, { ttl: '5s' })
   let dead = false
@@ -230,7 +238,7 @@ it('a copy that expired in the new store gives way to the task that ran in the o
   void mover.moveTo(to)
   await clock.advance(1_000)
   await (await from.claim(id, { workerId: 'w' })).complete('here')
-  await to.markExpired(id)
+  await refuses('CANNOT_EXPIRE')(to.markExpired(id))
   expect(await during(from.moveTo(to))).toMatchObject({ moved: 1, conflicts: [] })
   expect(await to.get(id)).toMatchObject({ status: 'completed', output: 'here' })
 })

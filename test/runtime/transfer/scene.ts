@@ -2,14 +2,16 @@
  * Two stores with live workers on both, a schedule, keys and pauses, and a mover that dies after a given number of writes.
  * What ran where is noted by the handlers themselves; every sentence that `wrongIn` returns is a broken promise.
  */
-import { type Client, connect, type MoveReport, silentLogger } from '../../../src/index.ts'
+
+import { hasDeparted } from '../../../src/core/transfer/transfer.ts'
+import { type Client, connect, HoldfastError, type MoveReport, silentLogger } from '../../../src/index.ts'
 import { openMemory } from '../../../src/store/memory/store.ts'
-import type { Inserted, Store } from '../../../src/store/store.ts'
+import type { Inserted, Insertion, Store } from '../../../src/store/store.ts'
 import { FakeClock } from '../../../src/testing/fake-clock.ts'
 import { lossy } from '../../../src/testing/lossy-store.ts'
 import { keptOpen, passing } from '../setup.ts'
 
-export type Bug = 'archive-first' | 'no-take-back' | 'resume-early'
+export type Bug = 'archive-first' | 'no-take-back' | 'resume-early' | 'open-copies' | 'never-open'
 
 interface Run {
   readonly side: 'from' | 'to'
@@ -132,6 +134,22 @@ export class Scene {
     return done >= n
   }
 
+  /** Each departure is carried out some seconds after the mover was told that there is no answer. */
+  async moveWithLateDepartures(): Promise<void> {
+    const { clock } = this
+    let isLate = 3
+    const late = withMethods(keptOpen(this.from), {
+      commit: async (changes) => {
+        if (!changes.some(({ entry }) => entry.move === 'depart') || isLate-- <= 0) return this.from.commit(changes)
+        clock.after(4_000, () => void this.from.commit(changes))
+        throw new HoldfastError('STORE_UNAVAILABLE', 'no answer')
+      },
+    })
+    const options = { clock, random: clock.random, logger: silentLogger, name: 'mover' }
+    const [source, target] = [await connect(late, options), await connect(keptOpen(this.to), options)]
+    await this.passing(source.moveTo(target, { live: true }))
+  }
+
   #sides(mortalFrom: Store, mortalTo: Store, bug: Bug | undefined): [Store, Store] {
     const copies: Parameters<Store['insert']>[] = []
     const from = withMethods(mortalFrom, {
@@ -152,10 +170,20 @@ export class Scene {
     })
     const to = withMethods(mortalTo, {
       ...(bug === 'no-take-back' ? { remove: async (removals) => removals.map(() => 'removed' as const) } : null),
-      ...(bug === 'resume-early'
+      ...(bug === 'never-open'
         ? {
-            insert: async (...args) => {
-              const inserted = await mortalTo.insert(...args)
+            commit: async (changes) => {
+              const others = changes.filter(({ entry }) => entry.move !== 'arrive')
+              if (others.length > 0) await mortalTo.commit(others)
+              return changes.map(() => 'written' as const)
+            },
+          }
+        : null),
+      ...(bug === 'resume-early' || bug === 'open-copies'
+        ? {
+            insert: async (insertions, options) => {
+              const copies = bug === 'open-copies' ? insertions.map(opened) : insertions
+              const inserted = await mortalTo.insert(copies, options)
               await this.new.queue('default').resume({ force: true })
               return inserted
             },
@@ -166,6 +194,8 @@ export class Scene {
     // The copy is written when the task has left: what dies in between takes it along.
     const late = withMethods(to, {
       insert: async (...args) => {
+        const ids = args[0].map(({ task }) => task.id)
+        if ((await this.from.get(ids)).some((task) => task !== null && hasDeparted(task))) return to.insert(...args)
         copies.push(args)
         return args[0].map((): Inserted => ({ outcome: 'created' }))
       },
@@ -246,6 +276,14 @@ export class Scene {
     if (new Set(ran.map(({ id }) => id)).size !== ran.length) wrong.push('a slot ran twice')
     return wrong
   }
+}
+
+/** As if the copy could be claimed at once. */
+const opened = (insertion: Insertion): Insertion => {
+  const { task } = insertion
+  if (task.archivedFrom !== 'pending') return insertion
+  const before = { revision: task.revision - 1, history: task.history.slice(0, -1) }
+  return { ...insertion, task: { ...task, ...before, status: 'pending', archivedFrom: null } }
 }
 
 const withMethods = (store: Store, methods: Partial<Store>): Store =>

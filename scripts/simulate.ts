@@ -61,7 +61,7 @@ const reduction = JSON.parse(options.reduction) as Reduction
 
 /** The seeds are shared by the profiles. Without a choice most are of the quickest one. */
 const turns: readonly Profile[] =
-  options.profile.length === 0 ? ['transactional', 's3', 'transactional', 'nats', 'transactional'] : profiles
+  options.profile.length === 0 ? ['transactional', 's3', 'transactional', 'nats', 'move'] : profiles
 
 function* orders(): Generator<Order> {
   for (let i = 0; i < count; i++)

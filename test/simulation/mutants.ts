@@ -9,6 +9,7 @@ import type { Profile } from './settings.ts'
 /** The simulation that runs the code of this bug. */
 export const profileOf = ({ file }: Mutant): Profile => {
   if (file.startsWith('store/nats/')) return 'nats'
+  if (file.includes('/transfer/')) return 'move'
   return file.startsWith('store/s3/') || file.startsWith('store/kv/') ? 's3' : 'transactional'
 }
 

@@ -3,6 +3,7 @@ import type { LimitOptions } from '../../src/core/flow/limits.ts'
 import type { Client } from '../../src/runtime/client.ts'
 import type { Random } from '../../src/testing/random.ts'
 import type { Caller } from './callers.ts'
+import type { Checker } from './checker/checker.ts'
 import type { Sent } from './checker/steps.ts'
 import { QUEUES } from './handlers.ts'
 import type { Simulation } from './simulation.ts'
@@ -98,8 +99,7 @@ export class Operators {
   }
 
   /** Twice with the same id now and then: it is kept once. */
-  async #signal(client: Client, task: string): Promise<void> {
-    const { checker } = this.#simulation
+  async #signal(client: Client, task: string, checker = this.#simulation.checker): Promise<void> {
     const again = this.#random.chance(0.3) ? checker.steps.sent.find((sent) => sent.task === task) : undefined
     const n = checker.steps.sent.length
     const generation = checker.tasks.get(task)?.generation ?? 0
@@ -111,12 +111,12 @@ export class Operators {
   }
 
   /** Whoever waits for a signal without end gets one, so that everything can drain. */
-  async answer(caller: Caller, isOver: () => boolean): Promise<void> {
-    const { calls, checker, kernel } = this.#simulation
+  async answer(caller: Caller, checker: Checker, isOver: () => boolean): Promise<void> {
+    const { calls, kernel } = this.#simulation
     while (!isOver()) {
       for (const { id, parked } of checker.tasks.values())
         if (parked?.kind === 'signal' && parked.until === null)
-          await calls.run(caller, `signal ${id}`, () => this.#signal(caller.client, id))
+          await calls.run(caller, `signal ${id}`, () => this.#signal(caller.client, id, checker))
       await kernel.sleep(500)
     }
   }
@@ -234,14 +234,23 @@ export class Operators {
       await calls.run(caller, `pause schedule s${n}`, () => caller.client.schedules.pause(`s${n}`))
   }
 
-  /** Where missed slots are caught up and runs may overlap, every slot up to the cursor has its task. */
-  async checkSchedules({ client, host }: Caller): Promise<void> {
+  /**
+   * Where missed slots are caught up and runs may overlap, every slot up to the cursor has its task. Whoever may have the schedule is asked in
+   * turn: it stays where it is if it was created after everything had moved.
+   */
+  async checkSchedules(callers: readonly Caller[], followed: readonly Checker[]): Promise<void> {
     const { checker, calls, marks } = this.#simulation
     if (!this.#hasStrictSchedule) return
-    const outcome = await calls.run({ host }, 'read schedule s0', () => client.schedules.get('s0'))
-    if (outcome.kind !== 'ok') return checker.violate('I9', 'schedule s0 was created and is lost')
-    const { cursor, createdAt, incarnation } = outcome.value
-    const slots = [...checker.everSeen.values()].flatMap(({ idempotencyKey: key }) =>
+    const found = []
+    for (const { client, host } of callers) {
+      const outcome = await calls.run({ host }, 'read schedule s0', () => client.schedules.get('s0'))
+      if (outcome.kind === 'ok') found.push(outcome.value)
+    }
+    const [schedule] = found
+    if (schedule === undefined) return checker.violate('I9', 'schedule s0 was created and is lost')
+    const { cursor, createdAt, incarnation } = schedule
+    const seen = followed.flatMap(({ everSeen }) => [...everSeen.values()])
+    const slots = seen.flatMap(({ idempotencyKey: key }) =>
       key?.startsWith(`schedule:s0:${incarnation}:`)
         ? [Date.parse(key.slice(`schedule:s0:${incarnation}:`.length))]
         : [],

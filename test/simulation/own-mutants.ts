@@ -314,4 +314,18 @@ export const OWN: readonly Mutant[] = [
     breaks: 'on NATS a write that met another counts as written',
     ...inSimulation,
   },
+  {
+    file: 'core/transfer/transfer.ts',
+    find: "  if (task.status !== 'pending') return portable(task)\n",
+    replace: '  if (departure !== null) return portable(task)\n',
+    breaks: 'a copy can be claimed before its task has left',
+    ...inSimulation,
+  },
+  {
+    file: 'runtime/transfer/batch.ts',
+    find: "if (comparison === 'same') return 'wait'",
+    replace: "if (comparison === 'same') return 'remove'",
+    breaks: 'a copy is removed although its task may still leave',
+    ...inSimulation,
+  },
 ]

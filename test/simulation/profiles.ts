@@ -23,8 +23,15 @@ export interface StoreParts {
   readonly trace: Trace
   /** The server's. */
   readonly machine: Machine
+  /** Where there are several. */
+  readonly name?: string
 }
 
-const STORES: Readonly<Record<Profile, (parts: StoreParts) => SimulatedStore>> = { transactional, s3, nats }
+const STORES: Readonly<Record<Profile, (parts: StoreParts) => SimulatedStore>> = {
+  transactional,
+  s3,
+  nats,
+  move: transactional,
+}
 
 export const openSimulated = (parts: StoreParts): SimulatedStore => STORES[parts.settings.profile](parts)

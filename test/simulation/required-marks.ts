@@ -53,6 +53,14 @@ const OF_PROFILE: Readonly<Record<Profile, readonly string[]>> = {
   transactional: ['a rate was used up'],
   s3: ['a short page of a list'],
   nats: ['a wrong last sequence'],
+  move: [
+    'a copy arrived',
+    'a copy was taken back',
+    'a move: aborted',
+    'a move: killed',
+    'a move: moved',
+    'a moved task was claimed',
+  ],
 }
 
 export const missingMarks = (profile: Profile, seeds: number, marks: ReadonlyMap<string, number>): readonly string[] =>

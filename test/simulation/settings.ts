@@ -2,7 +2,8 @@
 import type { Random } from '../../src/testing/random.ts'
 import type { Kernel } from './kernel.ts'
 
-export const PROFILES = ['transactional', 's3', 'nats'] as const
+/** `move`: everything moves from one store to another, both transactional, while workers are live on both. */
+export const PROFILES = ['transactional', 's3', 'nats', 'move'] as const
 export type Profile = (typeof PROFILES)[number]
 
 /** Faults of single requests are shares of all requests; faults of processes and networks are events per virtual second. */
@@ -30,8 +31,11 @@ export const FAULTS = {
 
 export type Fault = keyof typeof FAULTS
 
+const NOT_OF_SQL: readonly Fault[] = ['duplicate-request', 'throttle', 'conflict-reply']
+
 const ABSENT: Readonly<Record<Profile, readonly Fault[]>> = {
-  transactional: ['duplicate-request', 'throttle', 'conflict-reply'],
+  transactional: NOT_OF_SQL,
+  move: NOT_OF_SQL,
   s3: ['lose-wakeup'],
   nats: ['conflict-reply', 'throttle', 'duplicate-request'],
 }
@@ -79,18 +83,21 @@ export interface Reduction {
 
 const LATENCY: Readonly<Record<Profile, readonly [number, number]>> = {
   transactional: [0.2, 12],
+  move: [0.2, 12],
   s3: [4, 60],
   nats: [0.3, 6],
 }
-const DEADLINE: Readonly<Record<Profile, number>> = { transactional: 5_000, s3: 4_000, nats: 3_000 }
+const DEADLINE: Readonly<Record<Profile, number>> = { transactional: 5_000, move: 5_000, s3: 4_000, nats: 3_000 }
 /** A step over a key-value store costs more: one move of a task is several requests. */
 const FAULTY_FOR: Readonly<Record<Profile, readonly [number, number]>> = {
   transactional: [15_000, 45_000],
+  move: [15_000, 45_000],
   s3: [12_000, 26_000],
   nats: [12_000, 26_000],
 }
 const LEASES: Readonly<Record<Profile, readonly [number, number]>> = {
   transactional: [1_000, 6_000],
+  move: [1_000, 6_000],
   s3: [3_000, 10_000],
   nats: [1_500, 6_000],
 }

@@ -18,6 +18,7 @@ import { Nemesis } from './nemesis.ts'
 import { Operators } from './operators.ts'
 import { Producers } from './producers.ts'
 import { openSimulated } from './profiles.ts'
+import { Relocation } from './relocation.ts'
 import { drawSettings, type Profile, type Reduction, type Settings } from './settings.ts'
 import type { SimulatedStore } from './simulated-store.ts'
 import { Trace } from './trace.ts'
@@ -61,6 +62,15 @@ export interface WorkerProcess extends Caller {
   readonly worker: Worker
 }
 
+/** What a worker of a simulated process serves. */
+interface Served {
+  readonly types: readonly Type[]
+  readonly queues: readonly string[]
+  readonly concurrency?: number
+  /** Of its store. */
+  readonly checker?: Checker
+}
+
 export class Simulation {
   readonly kernel: Kernel
   readonly settings: Settings
@@ -72,6 +82,8 @@ export class Simulation {
   readonly wire: Wire
   readonly calls: Calls
   readonly store: SimulatedStore
+  /** To where everything moves; null in the other profiles. */
+  readonly relocation: Relocation | null
   readonly machines: readonly Machine[]
   readonly workers: (WorkerProcess | null)[] = []
   /** Every process that lives. */
@@ -91,7 +103,7 @@ export class Simulation {
     this.trace.line('settings', JSON.stringify(this.settings))
     this.checker = new Checker(this.kernel, this.witness, this.marks, this.trace)
     // Where the process decides and the store only compares, a decision arrives as late as its request.
-    if (profile !== 'transactional') {
+    if (profile === 's3' || profile === 'nats') {
       this.checker.lateBound = this.settings.deadline + 20_000
       this.checker.limits.countsEarlierClaims = false
     } else this.checker.limits.ratesAreExact = !this.settings.isOneMachine || this.settings.faults['step-clock'] === 0
@@ -115,7 +127,9 @@ export class Simulation {
           ),
         ]
     const { kernel, settings, wire, checker, marks, trace } = this
-    this.store = openSimulated({ kernel, program, settings, wire, checker, marks, trace, machine: server })
+    const parts = { kernel, program, settings, wire, checker, marks, trace, machine: server }
+    this.store = openSimulated(parts)
+    this.relocation = profile === 'move' ? new Relocation(this, parts) : null
   }
 
   async run(): Promise<Outcome> {
@@ -170,6 +184,7 @@ export class Simulation {
     const { kernel, settings, checker } = this
     const first = this.host('first')
     await first.enter(() => this.store.prepare(first))
+    await first.enter(async () => this.relocation?.store.prepare(first))
     first.kill()
     const operators = new Operators(this)
     await operators.prepare()
@@ -181,6 +196,7 @@ export class Simulation {
     producers.start()
     operators.start()
     nemesis.start()
+    this.relocation?.start()
     await kernel.sleep(settings.faultyFor)
     for (let more = 0; kernel.steps < this.#leastSteps && more < MOST_EXTENSIONS; more++) await kernel.sleep(LOOK_EVERY)
     await this.#heal()
@@ -189,19 +205,34 @@ export class Simulation {
     // What an operator asked for before may still take effect.
     while (this.wire.overdue > 0 || this.calls.pending.length > 0) await kernel.sleep(LOOK_EVERY)
     await operators.restore(admin)
-    this.#watchRecovery()
+    this.#watchRecovery(this.store, checker)
     let isDrained = false
-    void operators.answer(admin, () => isDrained)
-    await this.#drained(() => producers.isDone && this.calls.pending.length === 0)
+    void operators.answer(admin, checker, () => isDrained)
+    const { relocation } = this
+    let last = admin
+    if (relocation !== null) {
+      await relocation.done(DRAIN)
+      await this.#startHealthyWorkers(relocation.store, relocation.checker)
+      last = await this.connected('admin', relocation.store)
+      await operators.restore(last)
+      this.#watchRecovery(relocation.store, relocation.checker)
+      void operators.answer(last, relocation.checker, () => isDrained)
+    }
+    await this.#drained(
+      () => producers.isDone && this.calls.pending.length === 0 && (relocation === null || relocation.isQuiet),
+    )
     isDrained = true
     this.calls.mustHaveEnded()
-    await operators.checkSchedules(admin)
+    if (relocation === null) await operators.checkSchedules([admin], [checker])
+    else await operators.checkSchedules([last, admin], [checker, relocation.checker])
     for (const what of await this.store.broken()) checker.violate('I8', what)
+    const left = await this.store.all()
     checkEnd({
       checker,
-      tasks: await this.store.all(),
+      tasks: relocation === null ? left : await relocation.all(left),
       mayExist: (task) => task.scheduleId !== null || task.replayOf !== null || producers.isChild(task),
       poisonType: 'killer',
+      isRemoved: (id) => checker.removed.has(id) || (relocation?.isRemoved(id) ?? false),
     })
   }
 
@@ -218,10 +249,10 @@ export class Simulation {
   }
 
   /** Connects as a program does that tries again until the store answers. Never resolves if the process dies. */
-  async connect(host: Host): Promise<Caller> {
+  async connect(host: Host, store = this.store): Promise<Caller> {
     for (;;) {
       const outcome = await this.calls.run({ host }, 'connect', async () =>
-        host.holdfast.connect(await this.store.open(host), { logger: SILENT, name: host.name }),
+        host.holdfast.connect(await store.open(host), { logger: SILENT, name: host.name }),
       )
       if (outcome.kind === 'ok') return { host, client: outcome.value }
       await host.sleep(500)
@@ -229,10 +260,10 @@ export class Simulation {
   }
 
   /** A connected process of this kind, after as many as died on the way. */
-  async connected(kind: string): Promise<Caller> {
+  async connected(kind: string, store = this.store): Promise<Caller> {
     for (;;) {
       const host = this.host(kind)
-      const caller = await Promise.race([this.connect(host), host.died])
+      const caller = await Promise.race([this.connect(host, store), host.died])
       if (caller !== undefined) return caller
     }
   }
@@ -251,7 +282,7 @@ export class Simulation {
     const queues = this.random.chance(0.7) ? QUEUES : [this.random.pick(QUEUES)]
     const begin = async (): Promise<void> => {
       const caller = await this.connect(host)
-      const worker = this.#started(() => host.enter(() => this.startWorker(caller, types, queues)))
+      const worker = this.started(() => host.enter(() => this.startWorker(caller, { types, queues })))
       if (worker === null) host.kill()
       else this.workers[place] = { ...caller, worker }
     }
@@ -263,18 +294,16 @@ export class Simulation {
 
   startWorker(
     { host, client }: Caller,
-    types: readonly Type[],
-    queues: readonly string[],
-    concurrency = this.settings.concurrency,
+    { types, queues, concurrency = this.settings.concurrency, checker = this.checker }: Served,
   ): Worker {
     const { settings, witness, marks, trace } = this
     const id = `${host.name}/w`
-    this.checker.served.set(id, { queues, types })
+    checker.served.set(id, { queues, types })
     const handlers = handlersOf({
       host,
       random: this.random,
       witness,
-      checker: this.checker,
+      checker,
       marks,
       trace,
       isHealed: () => this.isHealed,
@@ -335,19 +364,18 @@ export class Simulation {
   }
 
   /** They serve everything, whatever became of the others. */
-  async #startHealthyWorkers(): Promise<void> {
+  async #startHealthyWorkers(store = this.store, checker = this.checker): Promise<void> {
+    const served = { types: TYPE_NAMES, queues: QUEUES, concurrency: HEALTHY_CONCURRENCY, checker }
     for (let started = 0; started < 2; ) {
-      const caller = await this.connected('healthy')
-      const worker = this.#started(() =>
-        caller.host.enter(() => this.startWorker(caller, TYPE_NAMES, QUEUES, HEALTHY_CONCURRENCY)),
-      )
+      const caller = await this.connected('healthy', store)
+      const worker = this.started(() => caller.host.enter(() => this.startWorker(caller, served)))
       if (worker === null) caller.host.kill()
       else started++
     }
   }
 
   /** null: the store's clock is too uncertain for leases of this length, and the program ends with that message. */
-  #started(start: () => Worker): Worker | null {
+  started(start: () => Worker): Worker | null {
     try {
       return start()
     } catch (error) {
@@ -357,11 +385,11 @@ export class Simulation {
     }
   }
 
-  #watchRecovery(): void {
-    const { settings, kernel, checker } = this
-    const bound = this.store.recoversWithin(settings)
+  #watchRecovery(store: SimulatedStore, checker: Checker): void {
+    const { settings, kernel } = this
+    const bound = store.recoversWithin(settings)
     const look = (): void => {
-      checker.checkRecovery(this.store.now(), bound)
+      checker.checkRecovery(store.now(), bound)
       kernel.after(LOOK_EVERY, look)
     }
     look()

@@ -18,8 +18,16 @@ const copied = <T>(value: T): T => {
 
 type Call = (...args: never[]) => Promise<unknown>
 
-export const transactional = ({ kernel, program, settings, wire, checker, machine }: StoreParts): SimulatedStore => {
-  const server = new Host(kernel, program, 'server', machine)
+export const transactional = ({
+  kernel,
+  program,
+  settings,
+  wire,
+  checker,
+  machine,
+  name: serverName = 'server',
+}: StoreParts): SimulatedStore => {
+  const server = new Host(kernel, program, serverName, machine)
   let shown = { at: machine.wall(), mono: machine.mono() }
   // A store's clock does not go back. SQLite carries its time over a step back, by the monotonic clock; a server's clock is disciplined.
   const wall = (): number => {
@@ -110,7 +118,7 @@ export const transactional = ({ kernel, program, settings, wire, checker, machin
     return {
       ...members,
       capabilities,
-      address: 'simulated:',
+      address: `simulated:${serverName}`,
       leaseTtl: store.leaseTtl,
       claimsAtOnce: settings.isOneMachine ? 1 : 2,
       documents: within('documents'),

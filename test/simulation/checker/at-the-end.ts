@@ -12,6 +12,8 @@ export interface End {
   /** Tasks that schedules, handlers and operators made may exist without a caller of the witness. */
   readonly mayExist: (task: TaskRecord) => boolean
   readonly poisonType: string
+  /** Somebody removed it. */
+  readonly isRemoved: (id: string) => boolean
 }
 
 export const checkEnd = (end: End): void => {
@@ -28,14 +30,14 @@ export const checkEnd = (end: End): void => {
     end.checker.violate(invariant, `checkHistory: task ${task}: ${what}`)
 }
 
-const checkPresence = ({ checker, tasks, mayExist }: End): void => {
+const checkPresence = ({ checker, tasks, mayExist, isRemoved }: End): void => {
   const { submits } = checker.witness
   const there = new Map(tasks.map((task) => [task.id, task]))
   for (const { outcome, given } of submits)
-    if (outcome === 'ok' && given !== null && !there.has(given) && !checker.removed.has(given))
+    if (outcome === 'ok' && given !== null && !there.has(given) && !isRemoved(given))
       checker.violate('I1', `task ${given} was accepted and is lost`, given)
   for (const id of checker.tasks.keys())
-    if (!there.has(id)) checker.violate('I1', `task ${id} is gone, and nothing removed it`, id)
+    if (!there.has(id) && !isRemoved(id)) checker.violate('I1', `task ${id} is gone, and nothing removed it`, id)
   const expected = new Set(submits.flatMap(({ id, given }) => [id, given]))
   for (const task of tasks) {
     if (!expected.has(task.id) && !mayExist(task))

@@ -34,7 +34,7 @@ export class Checker {
   /** What each worker serves. A worker that is not listed claims by hand, whatever it is given. */
   readonly served = new Map<string, Served>()
   readonly witness: Witness
-  readonly steps = new StepWitness()
+  readonly steps: StepWitness
   readonly marks: Marks
   /** How much the clocks that stamp a task may differ from the store's. */
   clockBound = 0
@@ -49,9 +49,10 @@ export class Checker {
   readonly deleted = new Set<string>()
   readonly limits: Limits
 
-  constructor(kernel: Kernel, witness: Witness, marks: Marks, trace: Trace) {
+  constructor(kernel: Kernel, witness: Witness, marks: Marks, trace: Trace, steps = new StepWitness()) {
     this.#kernel = kernel
     this.witness = witness
+    this.steps = steps
     this.marks = marks
     this.#trace = trace
     this.limits = new Limits(this, kernel)

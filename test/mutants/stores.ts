@@ -146,10 +146,24 @@ export const STORES: readonly Mutant[] = [
   },
   {
     file: 'store/kv/claimer.ts',
-    find: '    found.unclear = error\n    void this.#release(id, token)\n',
-    replace: '    found.unclear = error\n',
+    find: '    noteFailure(error, found)\n    void this.#release(id, token)\n',
+    replace: '    noteFailure(error, found)\n',
     breaks: 'a lease whose reply was lost is held by nobody until it lapses',
     tests: ['kv/half-done.test.ts'],
+  },
+  {
+    file: 'store/kv/claimer.ts',
+    find: 'if (failure !== null && isNothing) throw failure',
+    replace: 'if (failure !== null) throw failure',
+    breaks: 'the leases of a claim are held by nobody when the server refuses one of them',
+    tests: ['kv/claims.test.ts'],
+  },
+  {
+    file: 'store/kv/limited-claimer.ts',
+    find: '    attempts.isOver = true\n',
+    replace: '',
+    breaks: 'a lease under limits that is written too late is held by nobody until it lapses',
+    tests: ['kv/claims.test.ts'],
   },
   {
     file: 'store/kv/inserter.ts',

@@ -1,6 +1,6 @@
 /** Claims tasks of one queue: surveys its hints, reads the tasks that are worth it, and leases each by compare-and-set. */
 import { claimOrder } from '../../core/claim-order.ts'
-import { isContactLost } from '../../core/errors.ts'
+import { type Code, isContactLost, isHoldfastError } from '../../core/errors.ts'
 import { isOverdue } from '../../core/guards.ts'
 import { claim, release } from '../../core/machine.ts'
 import { applyChange, type Instant, type TaskRecord, withoutHistory } from '../../core/task.ts'
@@ -21,6 +21,8 @@ const ROUTINE_EVERY = 30_000
 const HINT_LIFE = 3_600_000
 /** How soon to look again at a hint that is ahead of its task. */
 const AHEAD_WAIT = 5_000
+/** How soon to try a task again that the server refuses to read or write. */
+const REFUSED_WAIT = 30_000
 /** The task of a hint this young is just being written. */
 const YOUNG = 2_000
 const YOUNG_WAIT = 60
@@ -45,9 +47,17 @@ export interface Found {
   readonly leased: TaskRecord[]
   readonly due: TaskRecord[]
   tokens: number
-  /** The error of a lease that may have been written. */
-  unclear: unknown
+  /** An error that did not stop the claim, such as that of a lease that may have been written. */
+  failure: unknown
 }
+
+/** Errors that concern one record: other tasks can be leased. A server refuses single objects whose key or archive it cannot read. */
+const OF_ONE_TASK: ReadonlySet<Code> = new Set<Code>([
+  'STORE_REFUSED',
+  'PAYLOAD_TOO_LARGE',
+  'STORE_CORRUPT',
+  'INTERNAL',
+])
 
 export class Claimer {
   readonly #tasks: Tasks
@@ -87,9 +97,8 @@ export class Claimer {
       request.limit,
       this.#contention.isContested,
     )
-    const found: Found = { begun, attempts, leased: [], due: [], tokens: 0, unclear: null }
+    const found: Found = { begun, attempts, leased: [], due: [], tokens: 0, failure: null }
     const reported = this.findDue(survey, request, now, found)
-    reported.catch(() => {})
     try {
       await this.#lease(survey, request, now, found)
       attempts.isOver = true
@@ -98,9 +107,34 @@ export class Claimer {
     } finally {
       attempts.close()
     }
-    if (found.unclear !== null && found.leased.length === 0) throw found.unclear
-    const leased = found.leased.toSorted(claimOrder)
-    return { leased, due: [...found.due], next: attempts.isIncomplete ? now : this.next(request.queue, survey) }
+    const { leased, due } = this.delivered(found)
+    return {
+      leased: leased.toSorted(claimOrder),
+      due,
+      next: attempts.isIncomplete ? now : this.next(request.queue, survey),
+    }
+  }
+
+  /** What was found is delivered in spite of a failure: nobody else knows of the leases, and they would lapse. */
+  delivered({ leased, due, failure }: Found): Pick<ClaimResult, 'leased' | 'due'> {
+    const isNothing = leased.length === 0 && (due.length === 0 || isContactLost(failure))
+    if (failure !== null && isNothing) throw failure
+    return { leased: [...leased], due: [...due] }
+  }
+
+  /** The store as a whole fails: the claim tries nothing more. */
+  failed(error: unknown, found: Found): void {
+    noteFailure(error, found)
+    found.attempts.failed()
+  }
+
+  /** True: the server refuses this task alone, which is left alone for a while. */
+  isRefused(hintKey: string, error: unknown, now: Instant, found: Found): boolean {
+    if (!isOfOneTask(error)) return false
+    this.#cache.set(hintKey, { until: now + REFUSED_WAIT, task: 'mismatch' })
+    noteFailure(error, found)
+    found.attempts.refused()
+    return true
   }
 
   /** Tries as many hints at once as may still be leased. */
@@ -130,6 +164,8 @@ export class Claimer {
       outcome = await this.#try(hint, request, now, found).finally(() => this.#inHand.delete(hint.key))
       // What is left to others is not read for a while, so its lease must not end soon.
       if (outcome === 'taken') this.#contention.lost(request.leaseTtl < LONG_LEASE ? undefined : hint)
+    } catch (error) {
+      this.failed(error, found)
     } finally {
       found.attempts.tried(hint, outcome)
     }
@@ -145,7 +181,7 @@ export class Claimer {
     if (cached?.hint === hint.key && cached.task.status === 'pending') {
       if ((await this.#tryToLease(cached, request, now, found)) === 'done') return 'done'
     }
-    const live = await this.#read(hint, now)
+    const live = await this.#read(hint, now, found)
     if (live !== null) return this.#tryToLease(live, request, now, found)
     // A hint that is ahead of its task does not show that another process was faster.
     return this.#cache.get(hint.key)?.task === 'mismatch' ? 'done' : 'taken'
@@ -168,8 +204,8 @@ export class Claimer {
       this.#contention.won()
       this.leased(leased, found)
     } catch (error) {
-      if (!isContactLost(error)) throw error
-      this.isUnclear(task.id, token, error, found)
+      if (isContactLost(error)) this.isUnclear(task.id, token, error, found)
+      else if (!this.isRefused(live.hint!, error, now, found)) throw error
     }
     return 'done'
   }
@@ -195,7 +231,7 @@ export class Claimer {
 
   /** It is not known whether the lease was written. */
   isUnclear(id: string, token: string, error: unknown, found: Found): void {
-    found.unclear = error
+    noteFailure(error, found)
     void this.#release(id, token)
   }
 
@@ -211,10 +247,10 @@ export class Claimer {
   }
 
   /** The task of a hint, as far as this process may lease it. */
-  async readForLease(hint: Hint, now: Instant): Promise<LiveTask | null> {
+  async readForLease(hint: Hint, now: Instant, found: Found): Promise<LiveTask | null> {
     if (this.#isLeased(hint, now)) return null
     const cached = this.#contention.isContested ? undefined : this.#tasks.cache.get(hint.id)
-    return cached?.hint === hint.key && cached.task.status === 'pending' ? cached : this.#read(hint, now)
+    return cached?.hint === hint.key && cached.task.status === 'pending' ? cached : this.#read(hint, now, found)
   }
 
   /** Releases a lease that no worker knows of. It may not have been written at all. */
@@ -228,7 +264,12 @@ export class Claimer {
     }
   }
 
-  async findDue(survey: Survey, request: ClaimRequest, now: Instant, found: Found): Promise<void> {
+  /** Never rejects. */
+  findDue(survey: Survey, request: ClaimRequest, now: Instant, found: Found): Promise<void> {
+    return this.#findDue(survey, request, now, found).catch((error: unknown) => noteFailure(error, found))
+  }
+
+  async #findDue(survey: Survey, request: ClaimRequest, now: Instant, found: Found): Promise<void> {
     // Not every hint here is due: a lease may have been renewed, or the task claimed again.
     for (let at = 0; at < survey.overdue.length && found.due.length < request.dueLimit; ) {
       if (found.attempts.isLate) return
@@ -243,7 +284,7 @@ export class Claimer {
   async #readForDue(hints: readonly Hint[], request: ClaimRequest, now: Instant, found: Found): Promise<void> {
     await Promise.all(
       hints.map(async (hint) => {
-        const live = await this.#read(hint, now)
+        const live = await this.#read(hint, now, found)
         if (live === null) return
         if (isOverdue(live.task, now)) this.addDue(live, request, found)
         else if (live.task.status === 'pending')
@@ -259,11 +300,12 @@ export class Claimer {
   }
 
   /** The task of a hint. null: the task does not name this hint, which is withdrawn as soon as that is safe. */
-  async #read(hint: Hint, now: Instant): Promise<LiveTask | null> {
+  async #read(hint: Hint, now: Instant, found: Found): Promise<LiveTask | null> {
     const stored = await this.#tasks.read(hint.id).catch((error: unknown) => {
-      if (isContactLost(error)) throw error
-      // An unreadable task must not stop the others. Reading it by its id reports the error.
-      this.#cache.set(hint.key, { until: now + HINT_LIFE, task: 'mismatch' })
+      // An unreadable task must not stop the others. A damaged one stays so: reading it by its id reports the error.
+      if (isHoldfastError(error, 'STORE_REFUSED')) this.isRefused(hint.key, error, now, found)
+      else if (isOfOneTask(error)) this.#cache.set(hint.key, { until: now + HINT_LIFE, task: 'mismatch' })
+      else throw error
       return undefined
     })
     if (stored === undefined) return null
@@ -297,4 +339,12 @@ export class Claimer {
     for (const [, until] of this.#cache.leased(queuePrefix(queue))) soonest = Math.min(soonest, until)
     return soonest === Number.POSITIVE_INFINITY ? null : soonest
   }
+}
+
+/** Anything that is not a HoldfastError is a mistake in reading this record. */
+const isOfOneTask = (error: unknown): boolean => !isHoldfastError(error) || OF_ONE_TASK.has(error.code)
+
+/** A lost contact counts more than a refusal. */
+const noteFailure = (error: unknown, found: Found): void => {
+  if (found.failure === null || isContactLost(error)) found.failure = error
 }

@@ -97,7 +97,7 @@ class LimitedLook {
       leased: [],
       due: [],
       tokens: 0,
-      unclear: null,
+      failure: null,
     }
   }
 
@@ -110,20 +110,27 @@ class LimitedLook {
     const { attempts } = this.#found
     let survey = await this.#survey()
     const reported = claimer.findDue(survey, this.#request, this.#now, this.#found)
-    reported.catch(() => {})
     const leaseAll = async (): Promise<void> => {
       for (let surveys = 1; ; surveys++) {
         await this.#lease(survey)
         this.#noteFull(survey)
-        if (!this.#wantsMore || surveys === MOST_SURVEYS || attempts.isOver) return
+        if (!this.#wantsMore || surveys === MOST_SURVEYS || attempts.isOver || attempts.mustStop) return
         survey = await this.#survey()
       }
     }
-    await attempts.until(leaseAll())
+    await this.#leaseUntilOver(leaseAll())
     await attempts.until(reported)
+    attempts.close()
     const isHeldBack = this.#full.size > 0 || this.#isQueueFull
     const hasMore = survey.hasMore === true && (this.#found.leased.length > 0 || !isHeldBack) && !this.#isOver
     return this.#result(this.#wantsMore || hasMore ? this.#now : claimer.next(this.#request.queue, survey))
+  }
+
+  /** A lease that comes later is released. */
+  async #leaseUntilOver(work: Promise<void>): Promise<void> {
+    const { attempts } = this.#found
+    await attempts.until(work.catch((error: unknown) => this.#parts.claimer.failed(error, this.#found)))
+    attempts.isOver = true
   }
 
   /** There are groups that no survey has looked at, and their tasks may have a place. */
@@ -141,16 +148,16 @@ class LimitedLook {
     const stored = await this.#parts.tasks.read(id)
     const { queue, types } = this.#request
     if (isLive(stored) && stored.task.queue === queue && (types?.includes(stored.task.type) ?? true)) {
-      if (this.#isReady(stored) && !this.#isOver) await this.#found.attempts.until(this.#leaseAll([stored]))
+      if (this.#isReady(stored) && !this.#isOver) await this.#leaseUntilOver(this.#leaseAll([stored]))
+      this.#found.attempts.close()
     }
     return this.#result(null)
   }
 
   #result(next: Instant | null): ClaimResult {
-    const { leased, due, unclear } = this.#found
-    if (unclear !== null && leased.length === 0) throw unclear
+    const { leased, due } = this.#parts.claimer.delivered(this.#found)
     const full = [...this.#full].sort().flatMap((hash) => this.#register(hash)?.group ?? [])
-    return { leased, due: [...due], next, full, isHeldBack: this.#full.size > 0 || this.#isQueueFull }
+    return { leased, due, next, full, isHeldBack: this.#full.size > 0 || this.#isQueueFull }
   }
 
   async #survey(): Promise<Survey> {
@@ -187,7 +194,8 @@ class LimitedLook {
 
   async #lease(survey: Survey): Promise<void> {
     const line = this.#inOrder(survey.ready)
-    while (this.#missing > 0 && !this.#isOver && !this.#isQueueFull && !this.#found.attempts.isOver) {
+    const { attempts } = this.#found
+    while (this.#missing > 0 && !this.#isOver && !this.#isQueueFull && !attempts.isOver && !attempts.mustStop) {
       const hints = await this.#nextOf(line)
       if (hints.length === 0) return
       const own = hints.filter((hint) => this.#parts.claimer.hold(hint))
@@ -250,7 +258,7 @@ class LimitedLook {
   async #read(hint: Hint, survey: Survey): Promise<LiveTask | null> {
     this.#tried.add(hint.key)
     survey.tried?.(hint)
-    const live = await this.#parts.claimer.readForLease(hint, this.#now)
+    const live = await this.#parts.claimer.readForLease(hint, this.#now, this.#found)
     return live !== null && this.#isReady(live) ? live : null
   }
 
@@ -334,9 +342,11 @@ class LimitedLook {
       this.#started.set(hash, (this.#started.get(hash) ?? 0) + 1)
       claimer.leased(leased, this.#found)
     } catch (error) {
-      if (!isContactLost(error)) throw error
       // The claim may have been written, so the place stays until a later check finds that it was not.
-      claimer.isUnclear(task.id, token, error, this.#found)
+      if (isContactLost(error)) return claimer.isUnclear(task.id, token, error, this.#found)
+      this.#giveUp([candidate])
+      // The other claims of the batch go on.
+      if (!claimer.isRefused(live.hint!, error, this.#now, this.#found)) claimer.failed(error, this.#found)
     }
   }
 

@@ -10,6 +10,8 @@ const GRACE = 5_000
 const IN_VAIN = 1_000
 /** Attempts beyond the limit that may find a task of another process. */
 const MOST_MISSES = 40
+/** Tasks whose reads or writes the server may refuse before the claim stops. */
+const MOST_REFUSED = 10
 
 /** `taken`: another process has the task, or had it. */
 export type AttemptOutcome = 'taken' | 'done'
@@ -29,6 +31,8 @@ export class ClaimAttempts {
   readonly #waiting: (() => void)[] = []
   #leases = 0
   #misses = 0
+  #refused = 0
+  #hasFailed = false
   #firstAt: number | null = null
   readonly #over = Promise.withResolvers<void>()
   #timer: NodeJS.Timeout | null = null
@@ -46,7 +50,7 @@ export class ClaimAttempts {
   get isIncomplete(): boolean {
     if (this.#leases >= this.#limit) return false
     if (this.#skipped.length > 0) return true
-    return this.#mustStop && (this.#at < this.#blocks.length || this.#open.length > 0)
+    return this.mustStop && (this.#at < this.#blocks.length || this.#open.length > 0)
   }
 
   /** Other processes have taken many of the listed tasks. */
@@ -57,7 +61,7 @@ export class ClaimAttempts {
   /** null: stop. */
   async next(): Promise<Hint | null> {
     for (;;) {
-      if (this.#mustStop) return null
+      if (this.mustStop) return null
       const open = this.#open.shift()
       if (open !== undefined) return open
       if (this.#at < this.#blocks.length && this.#probingCount < this.#limit - this.#leases) return this.#nextBlock()
@@ -84,7 +88,8 @@ export class ClaimAttempts {
     return count
   }
 
-  get #mustStop(): boolean {
+  get mustStop(): boolean {
+    if (this.#hasFailed || this.#refused >= MOST_REFUSED) return true
     if (this.#misses === 0) return false
     const now = performance.now()
     if (this.#firstAt !== null && now - this.#firstAt > AFTER_FIRST) return true
@@ -98,6 +103,16 @@ export class ClaimAttempts {
     this.#probing.delete(key)
     if (block !== undefined) (outcome === 'done' ? this.#open : this.#skipped).push(...block.slice(1))
     for (const go of this.#waiting.splice(0)) go()
+  }
+
+  /** The server refuses this task. Others may be leased. */
+  refused(): void {
+    this.#refused++
+  }
+
+  /** The store as a whole fails: what is leased is delivered, and nothing more is tried. */
+  failed(): void {
+    this.#hasFailed = true
   }
 
   leased(): void {

@@ -51,6 +51,30 @@ onNats('a reader of delayed tasks that the server has already removed', (url) =>
   })
 })
 
+onNats('a reader of delayed tasks that is gone before it has reported how much it delivered', (url) => {
+  test('is no loss of contact: they are read again, and each is run once', async () => {
+    const nc = await connectToServer({ servers: new URL(url).host })
+    onTestFinished(() => nc.close())
+    const consumers = Object.getPrototypeOf((await jetstreamManager(nc)).consumers) as ConsumerAPI
+    const refused = Object.assign(new Error('consumer not found'), { code: 10_014, status: 404 })
+    const { connect } = begin(url)
+    const warnings: string[] = []
+    const logger: Logger = { ...silentLogger, warn: (message) => void warnings.push(message) }
+    const [client, consumer] = [await connect(), await connect({ logger })]
+    await client.submitMany(Array.from({ length: 20 }, (_, n) => ({ type: 'nap', input: n, delay: '200ms' })))
+    const info = vi.spyOn(consumers, 'info').mockRejectedValueOnce(refused)
+    onTestFinished(() => info.mockRestore())
+    const ran: unknown[] = []
+    const worker = consumer.worker({ concurrency: 20 }).handle('nap', (input) => void ran.push(input))
+    worker.start()
+    await until('all have run', () => ran.length >= 20)
+    await worker.stop()
+    expect(ran.toSorted((a, b) => Number(a) - Number(b))).toEqual(Array.from({ length: 20 }, (_, n) => n))
+    expect(info).toHaveBeenCalled()
+    expect(warnings.filter((warning) => warning.startsWith('cannot look for work'))).toEqual([])
+  })
+})
+
 onNats('a part of a look that the server refuses', (url) => {
   test('does not stop the others: what else is due is run, and a lapsed lease is taken', async () => {
     const remove = LaterHints.prototype.remove

@@ -1,6 +1,7 @@
 /** With exactly the permissions of docs/stores/nats.md, and with each of them missing. */
 import { expect, onTestFinished, test } from 'vitest'
 import { type Client, connect, silentLogger } from '../../src/index.ts'
+import { until } from '../crash/processes.ts'
 import { type NatsServer, startNats } from '../servers/nats.ts'
 import { permissionsOf, usersOf } from './permissions.ts'
 import { onNats } from './setup.ts'
@@ -99,6 +100,36 @@ onNats('the permissions to paste', () => {
     }
     await Promise.all(lines.map(check))
   })
+
+  test.each([
+    ['remove what is due from LATER', '$JS.API.STREAM.MSG.DELETE.HOLDFAST_jobs_LATER'],
+    ['read LATER', '$JS.API.CONSUMER.CREATE.HOLDFAST_jobs_LATER'],
+  ])(
+    'that is missing to %s is no loss of contact: what is ready is run, and a lapsed lease is taken',
+    async (_, right) => {
+      const { open } = await begin({ poor: permissionsOf('worker', { without: right }) })
+      const [root, dead] = [await open('root'), await open('root')]
+      const { id } = await dead.submit('work', 'held')
+      expect(await dead.claimNext({ workerId: 'dead', leaseTtl: '2s' })).not.toBeNull()
+      await dead.close()
+      let naps = 0
+      const worker = (await open('poor')).worker({ leaseTtl: '2s' })
+      worker
+        .handle('work', () => 'ran')
+        .handle('nap', (_, ctx) => {
+          naps++
+          return ctx.reschedule('300ms')
+        })
+      worker.start()
+      // Some are found by the process that put them to sleep. The others must be read from LATER.
+      await root.submitMany(Array.from({ length: 10 }, (_, n) => ({ type: 'nap', input: n })))
+      await root.submitMany(Array.from({ length: 10 }, (_, n) => ({ type: 'nap', input: n, delay: '500ms' })))
+      expect(await root.wait(id, { timeout: '20s' })).toBe('ran')
+      expect(await root.wait(await root.submit('work', 'ready'), { timeout: '20s' })).toBe('ran')
+      await until('they have slept again and again', () => naps > 40)
+      await worker.stop()
+    },
+  )
 
   test.each([
     ['READY', (client: Client) => client.claimNext({ workerId: 'me' })],

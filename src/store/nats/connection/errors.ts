@@ -77,6 +77,7 @@ const codeOf = (error: unknown, name: string, message: string): Code => {
 
 /** The server answered and refused: contact is not lost, and nothing was written. */
 export const isRefusal = (error: unknown): boolean => {
+  if (isPermissionViolation(error)) return true
   const { code, status } = error as ApiError
   return typeof code === 'number' && code > FIRST_API_CODE && status !== UNAVAILABLE && !NOT_YET.includes(code)
 }

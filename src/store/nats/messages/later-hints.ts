@@ -123,15 +123,22 @@ export class LaterHints {
     return queue
   }
 
-  /** The hints whose time has come, and the next instant at which a survey is worth while. */
-  async due(name: string, now: Instant): Promise<{ readonly due: readonly Later[]; readonly next: Instant | null }> {
+  /**
+   * The hints whose time has come, and the next instant at which a survey is worth while. What is known is returned although
+   * a read fails, if `part` handles its error.
+   */
+  async due(
+    name: string,
+    now: Instant,
+    part: (read: () => Promise<void>) => Promise<void>,
+  ): Promise<{ readonly due: readonly Later[]; readonly next: Instant | null }> {
     const queue = this.#queue(name)
     queue.surveyedAt = performance.now()
-    await this.#refresh(name, queue)
+    await part(() => this.#refresh(name, queue))
     const unread = [...queue.listed].filter(
       ([minute, through]) => minute <= now && (queue.minutes.get(minute)?.readThrough ?? 0) < through,
     )
-    await Promise.all(unread.slice(0, MOST_MINUTES).map((one) => this.#read(name, queue, ...one)))
+    await Promise.all(unread.slice(0, MOST_MINUTES).map((one) => part(() => this.#read(name, queue, ...one))))
     let next = unread.length > MOST_MINUTES ? now : Number.POSITIVE_INFINITY
     if (queue.isStale) next = Math.min(next, now + LIST_EVERY)
     for (const minute of queue.listed.keys()) if (minute > now) next = Math.min(next, minute)
@@ -223,10 +230,11 @@ export class LaterHints {
       yield* messages
       received += messages.length
       if (messages.length === BATCH) continue
-      const { num_pending, delivered } = await jsm.consumers.info(this.#subjects.later, name)
-      // The server, or this process, was too slow for the timeout of a pull. Read again what arrived too late.
-      if (received < delivered.consumer_seq) yield* this.#messages(filter, from)
-      if (received < delivered.consumer_seq || num_pending === 0) break
+      const reader = await unlessGone(jsm.consumers.info(this.#subjects.later, name))
+      // The server, or this process, was too slow for the timeout of a pull, or the reader is gone. Read again what arrived too late.
+      const isShort = reader === null || received < reader.delivered.consumer_seq
+      if (isShort) yield* this.#messages(filter, from)
+      if (isShort || reader.num_pending === 0) break
     }
     await unlessGone(jsm.consumers.delete(this.#subjects.later, name))
   }
@@ -284,12 +292,13 @@ const laterOf = (message: Msg): Later => {
 /** Consumer not found, sequence not found, and message not deleted because it does not exist. */
 const GONE: readonly number[] = [10_014, 10_043, 10_057]
 
-/** What was to be deleted may be gone: another process removed the message, or the consumer was unused for too long. */
-const unlessGone = async (deletion: Promise<unknown>): Promise<void> => {
+/** null: it is gone. Another process removed the message, or the consumer was unused for too long. */
+const unlessGone = async <T>(call: Promise<T>): Promise<T | null> => {
   try {
-    await deletion
+    return await call
   } catch (error) {
     if (!isGone(error)) throw error
+    return null
   }
 }
 

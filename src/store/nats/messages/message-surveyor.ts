@@ -84,14 +84,14 @@ export class MessageSurveyor {
       else if (!this.#isTaken(key)) found.addOverdue(hintOf(key), until)
     }
     await this.#offerHeld(queue, request, found)
-    if (request.limit > 0) await this.#take(queue, request, found, turns)
+    if (request.limit > 0) await this.#part(found, () => this.#take(queue, request, found, turns))
     if (this.#announcements.hasListeners) found.wakeAt(now + LONGEST_IDLE)
     if (found.refused !== null && found.isEmpty) throw found.refused
     return found.survey()
   }
 
   async #surveyLater(queue: string, found: Found): Promise<void> {
-    const { due, next } = await this.#later.due(queue, found.now)
+    const { due, next } = await this.#later.due(queue, found.now, (read) => this.#part(found, read))
     if (next !== null) found.wakeAt(next)
     const nowDue = due.filter(({ kind }) => kind === 'due')
     await Promise.all(nowDue.slice(0, MOST_DUE).map((later) => this.#announce(later, found)))

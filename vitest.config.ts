@@ -20,6 +20,7 @@ const CRASH = [
   'test/crash/**/*.test.ts',
   'test/slow/**/*.test.ts',
   'test/simulation/seeds.test.ts',
+  'test/simulation/s3-drain.test.ts',
   'test/kv/faults.test.ts',
 ]
 /** Where milliseconds decide and the lag of the machine is not allowed for: short leases, rates, shares of the machine, CPU at rest. */

@@ -166,6 +166,22 @@ export const STORES: readonly Mutant[] = [
     tests: ['kv/claims.test.ts'],
   },
   {
+    file: 'store/kv/hints/contention.ts',
+    find: '    ranked.sort((a, b) => a.rank - b.rank)\n',
+    replace: '',
+    breaks: 'workers beside each other on S3 try the same tasks, and more of them are slower',
+    tests: ['simulation/s3-drain.test.ts'],
+    project: 'crash',
+  },
+  {
+    file: 'store/kv/hints/contention.ts',
+    find: '    return this.#now() - this.#lostAt < MEMORY\n',
+    replace: '    return false\n',
+    breaks: 'a worker on S3 does not notice that others claim the same tasks',
+    tests: ['simulation/s3-drain.test.ts'],
+    project: 'crash',
+  },
+  {
     file: 'store/kv/inserter.ts',
     find: "    if (found.insertId === key.insertId) return { outcome: 'created' }\n",
     replace: '',

@@ -43,11 +43,25 @@ interface Reply {
   readonly response: { readonly headers: Readonly<Record<string, string>> }
 }
 
-export const s3 = ({ settings, wire, checker, kernel, machine, marks }: StoreParts): SimulatedStore => {
+type Parts = Pick<StoreParts, 'settings' | 'wire' | 'kernel' | 'machine' | 'marks'> & {
+  readonly checker: Pick<StoreParts['checker'], 'saw'>
+  /** Never fewer keys than asked for. Default: in half of the seeds. */
+  readonly hasWholePages?: boolean
+}
+
+export const s3 = ({
+  settings,
+  wire,
+  checker,
+  kernel,
+  machine,
+  marks,
+  hasWholePages = false,
+}: Parts): SimulatedStore => {
   const objects = new Map<string, Stored>()
   const keys = new SortedKeys()
   const random = kernel.random('s3')
-  const hasShortPages = random.chance(0.5)
+  const hasShortPages = random.chance(0.5) && !hasWholePages
 
   const observe = (key: string, text: string | null): void => {
     if (!key.startsWith(PREFIX + TASKS)) return

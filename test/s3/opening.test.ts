@@ -26,6 +26,8 @@ describe('the proof at connect', () => {
     ['ignores both', { ignores: ['if-match', 'if-none-match'] }, /two workers could take the same task/],
     ['checks and writes in two steps', { isSlowToWrite: true }, /writers at once with If-None-Match/],
     ['writes under If-Match what is not there', { writesMissing: true }, /If-Match on a key that is not there/],
+    ['ignores StartAfter', { ignoresStartAfter: true }, /does not continue after the key that start-after names/],
+    ['lists keys late', { listsLate: true }, /leaves out keys that were just written/],
   ]
   test.each(untrusted)('refuses a server that %s', async (_, manners, says) => {
     const stub = await stubWith(manners)

@@ -12,6 +12,10 @@ export interface StubManners {
   readonly writesMissing?: boolean
   /** Like older gateways: compares etags only without their quotes. */
   readonly wantsBareEtags?: boolean
+  /** Lists begin with the first key, whatever key they are to start after. */
+  readonly ignoresStartAfter?: boolean
+  /** Lists do not show the key that was written last. */
+  readonly listsLate?: boolean
   /** Deletes of many keys succeed as a request and fail for each key, as on AWS without permission. */
   readonly keepsAll?: boolean
   /** The only access key that it accepts. Default: all. */
@@ -70,9 +74,11 @@ export const startStub = async (manners: StubManners = {}): Promise<StubServer> 
 
   const list = (url: URL, response: ServerResponse): void => {
     const prefix = url.searchParams.get('prefix') ?? ''
-    const after = url.searchParams.get('start-after') ?? ''
+    const { ignoresStartAfter = false, listsLate = false } = stub.manners
+    const after = ignoresStartAfter ? '' : (url.searchParams.get('start-after') ?? '')
+    const hidden = listsLate ? [...objects.keys()].at(-1) : undefined
     const most = Number(url.searchParams.get('max-keys') ?? 1_000)
-    const keys = [...objects.keys()].filter((key) => key.startsWith(prefix) && key > after).sort()
+    const keys = [...objects.keys()].filter((key) => key.startsWith(prefix) && key > after && key !== hidden).sort()
     keys.length = Math.min(keys.length, most)
     const contents = keys.map((key) => `<Contents><Key>${key}</Key></Contents>`).join('')
     response.writeHead(200, { 'content-type': 'application/xml' })

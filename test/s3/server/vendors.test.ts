@@ -44,6 +44,38 @@ test('a server that takes one write per second and key, as Cloudflare R2, is acc
   expect((await client.list({ limit: 100 })).tasks.every(({ attempts }) => attempts === 1)).toBe(true)
 })
 
+test('such a server also runs tasks under limits, which hold, and charges none of them a retry', {
+  timeout: 120_000,
+}, async () => {
+  const place = s3.fresh()
+  const clients = [await open(place), await open(place)]
+  await s3.change({ writesPerSecondAndKey: 1 })
+  onTestFinished(() => s3.change({ writesPerSecondAndKey: null }))
+  await clients[0]!.queue('default').limit({ concurrency: 4, perGroup: 2 })
+  const items = Array.from({ length: 12 }, (_, n) => ({ type: 'a', input: n, group: `g${n % 3}`, maxRetries: 0 }))
+  expect((await clients[0]!.submitMany(items)).every(({ ok }) => ok)).toBe(true)
+  const running: string[] = []
+  const most = { all: 0, ofGroup: 0 }
+  let runs = 0
+  const workers = clients.map((client) =>
+    client.worker({ concurrency: 20 }).handle('a', async (_, { task }) => {
+      running.push(task.group!)
+      most.all = Math.max(most.all, running.length)
+      most.ofGroup = Math.max(most.ofGroup, running.filter((group) => group === task.group).length)
+      await new Promise((done) => setTimeout(done, 20))
+      running.splice(running.indexOf(task.group!), 1)
+      runs++
+    }),
+  )
+  for (const worker of workers) worker.start()
+  await expect.poll(() => runs, { timeout: 90_000 }).toBe(12)
+  await Promise.all(workers.map((worker) => worker.stop()))
+  expect(most.all).toBeLessThanOrEqual(4)
+  expect(most.ofGroup).toBeLessThanOrEqual(2)
+  const { tasks } = await clients[0]!.list({ limit: 100 })
+  expect(tasks.map(({ status, retryCount }) => `${status} ${retryCount}`)).toEqual(items.map(() => 'completed 0'))
+})
+
 test('a server without conditional writes is refused at once, not asked again for seconds', async () => {
   await s3.change({ conditions: 'unsupported' })
   onTestFinished(() => s3.change({ conditions: 'supported' }))

@@ -1,5 +1,5 @@
 /** Before the first task: which servers are refused, and what each refusal says. Uses a stub that misbehaves on demand. */
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { connect } from '../../src/index.ts'
 import { parseAddress } from '../../src/store/s3/address.ts'
 import { openS3 } from '../../src/store/s3/store.ts'
@@ -129,6 +129,19 @@ describe('an address', () => {
   ]
   test.each(wrong)('%s is refused', async (address) => {
     await expect(connect(address)).rejects.toMatchObject({ code: 'INVALID_OPTION', details: { field: 'url' } })
+  })
+
+  test('without a region, where none is set either, is refused at once', async () => {
+    for (const name of ['AWS_REGION', 'AWS_DEFAULT_REGION', 'AWS_PROFILE']) vi.stubEnv(name, undefined)
+    for (const name of ['AWS_CONFIG_FILE', 'AWS_SHARED_CREDENTIALS_FILE']) vi.stubEnv(name, '/no/such/file')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const begun = performance.now()
+    await expect(connect('s3://jobs', { s3: { credentials } })).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+      message: expect.stringContaining('?region='),
+      details: { field: 'url' },
+    })
+    expect(performance.now() - begun).toBeLessThan(8_000)
   })
 
   test.each(['s3://id:very-secret@jobs/a', 's3://jobs/a?endpoint=http://id:very-secret@localhost:9000'])(

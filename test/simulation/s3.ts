@@ -169,6 +169,7 @@ export const s3 = ({
   const driverFor = (host: Host): object => {
     class Client {
       readonly config = {
+        region: async () => 'nowhere',
         signer: async () => ({}),
         credentials: async () => ({ accessKeyId: 'simulated', secretAccessKey: 'simulated' }),
       }

@@ -1,7 +1,9 @@
 /** A store on NATS JetStream: records in a KV bucket, work delivered by ready messages from a work-queue stream. */
 
-import { isContactLost } from '../../core/errors.ts'
+import { HoldfastError, isContactLost } from '../../core/errors.ts'
+import { checkInteger } from '../../core/submission.ts'
 import type { Instant } from '../../core/task.ts'
+import { checkOptionNames } from '../../core/values/option-names.ts'
 import { withMissingRights } from '../kv/missing-rights.ts'
 import { KvStore } from '../kv/store.ts'
 import type { ClaimRequest, ClaimResult, Inserted, Insertion, InsertOptions, Keeper, KeeperOptions } from '../store.ts'
@@ -36,6 +38,22 @@ export interface NatsOptions extends NatsConnectionOptions {
   onCreated?(): void
 }
 
+const OPTIONS: ReadonlySet<string> = new Set<keyof NatsOptions>([
+  'create',
+  'replicas',
+  'monitor',
+  'user',
+  'password',
+  'token',
+  'credentials',
+  'inboxPrefix',
+  'domain',
+  'tls',
+  'onWarning',
+  'onCreated',
+])
+const MOST_REPLICAS = 5
+
 const LEASE_TTL = 5_000
 
 /** A cluster that has just lost its leader answers a little later. */
@@ -53,10 +71,13 @@ const retryOpening = async <T>(call: () => Promise<T>, tries = OPEN_TRIES): Prom
 /** `nats://host:4222/bucket`. Several servers are separated by commas. */
 export const openNats = async (url: string, options: NatsOptions = {}): Promise<NatsStore> => {
   const place = placeOf(url)
+  checkOptionNames(options, OPTIONS, 'nats')
+  const { create = false, replicas = place.replicas, monitor = place.monitor } = options
+  if (replicas !== undefined) checkInteger(replicas, 'replicas', 1, MOST_REPLICAS)
+  if (monitor !== undefined) checkMonitor(monitor)
   const connected = await connectTo(place, options)
   const subjects = new Subjects(place.bucket)
   try {
-    const { create = false, replicas = place.replicas, monitor = place.monitor } = options
     const made = await retryOpening(() => prepareStreams(connected, subjects, { create, replicas }))
     const guard = new IdentityGuard(connected, subjects)
     await retryOpening(() => guard.expect(create))
@@ -86,6 +107,13 @@ export const openNats = async (url: string, options: NatsOptions = {}): Promise<
     const isOwnDomain = (options.domain ?? place.domain) === undefined
     throw (isOwnDomain ? withoutJetStream(error, place.address) : null) ?? refusal
   }
+}
+
+const checkMonitor = (monitor: string): void => {
+  if (/^https?:$/.test(URL.parse(monitor)?.protocol ?? '')) return
+  throw new HoldfastError('INVALID_OPTION', `monitor: '${monitor}' is not an http address: write http://host:8222`, {
+    field: 'monitor',
+  })
 }
 
 /**

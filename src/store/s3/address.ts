@@ -39,6 +39,8 @@ export const parseAddress = (url: string): S3Place => {
   if (endpoint !== null) checkEndpoint(endpoint, shown)
   const region = settings.get('region')
   const pathStyle = settings.get('pathStyle')
+  if (pathStyle !== null && pathStyle !== 'true' && pathStyle !== 'false')
+    throw refused(shown, `has pathStyle=${pathStyle}, which must be true or false`)
   const beside = endpoint === null ? '' : ` (${endpoint})`
   return {
     bucket,

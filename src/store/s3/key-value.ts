@@ -55,6 +55,21 @@ export class S3KeyValue implements KeyValue {
     return this.#client
   }
 
+  /** Without this every request would fail, and be repeated as if the server were away. */
+  async checkRegion(): Promise<void> {
+    try {
+      await this.#client.config.region()
+    } catch (error) {
+      const advice = 'write ?region=… in the address, or set AWS_REGION or the region of the profile'
+      throw new HoldfastError(
+        'INVALID_OPTION',
+        `${this.address}: no region is known: ${advice}`,
+        { field: 'url' },
+        error,
+      )
+    }
+  }
+
   #at(key: string): { Bucket: string; Key: string } {
     return { Bucket: this.#place.bucket, Key: this.#place.prefix + key }
   }

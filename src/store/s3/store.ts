@@ -2,6 +2,7 @@
 import type { S3ClientConfig } from '@aws-sdk/client-s3'
 import { HoldfastError, isHoldfastError } from '../../core/errors.ts'
 import { type Duration, parseDuration } from '../../core/values/durations.ts'
+import { checkOptionNames } from '../../core/values/option-names.ts'
 import { RetryingKeyValue } from '../kv/access/retrying-key-value.ts'
 import { withMissingRights } from '../kv/missing-rights.ts'
 import { KvStore } from '../kv/store.ts'
@@ -30,12 +31,22 @@ export interface S3Options {
   readonly onWarning?: (message: string) => void
 }
 
+const OPTIONS: ReadonlySet<string> = new Set<keyof S3Options>([
+  'create',
+  'credentials',
+  'requestTimeout',
+  'onRequest',
+  'onCreated',
+  'onWarning',
+])
+
 const LEASE_TTL = 30_000
 const SHORTEST_DEADLINE = 100
 
 /** Opens a store in a bucket. */
 export const openS3 = async (url: string, options: S3Options = {}): Promise<Store> => {
   const place = parseAddress(url)
+  checkOptionNames(options, OPTIONS, 's3')
   const requestTimeout = parseDuration(options.requestTimeout ?? '10s', 'requestTimeout')
   if (requestTimeout < SHORTEST_DEADLINE)
     throw new HoldfastError(
@@ -53,6 +64,7 @@ export const openS3 = async (url: string, options: S3Options = {}): Promise<Stor
     ...(onRequest === undefined ? null : { onRequest }),
   })
   try {
+    await kv.checkRegion()
     const retrying = new RetryingKeyValue(kv)
     const proof = new ProofRecord(kv, place)
     const identity = await openProved(retrying, proof, { create, ...(onCreated === undefined ? null : { onCreated }) })

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { nearest } from '../../../src/core/values/option-names.ts'
 import { refuseUnknownSettings } from '../../../src/core/values/settings.ts'
-import { connect } from '../../../src/index.ts'
+import { type ConnectOptions, connect } from '../../../src/index.ts'
 import { addressSettings, forDriver } from '../../../src/store/postgres/address-settings.ts'
 
 test.each([
@@ -25,6 +25,7 @@ test.each([
   ['postgres://localhost/jobs?shema=mine', "'shema': did you mean 'schema'?"],
   ['postgres://localhost/jobs?listn=false', "'listn': did you mean 'listen'?"],
   ['postgres://localhost/jobs?listen=no', "'no': it must be true or false"],
+  ['s3://bucket/jobs?pathStyle=yes', 'pathStyle=yes, which must be true or false'],
   ['sqlite:./jobs.db?mode=ro', "'mode': it takes none"],
   ['file:./jobs.db?mode=ro', "'mode': it takes none"],
   ['memory:?name=a', "'name': it takes none"],
@@ -33,6 +34,20 @@ test.each([
     code: 'INVALID_OPTION',
     message: expect.stringContaining(says),
     details: { field: 'url' },
+  })
+})
+
+test.each([
+  ['nats://127.0.0.1:1/jobs', { nats: { replica: 3 } }, 'replica is not an option of nats: did you mean replicas?'],
+  ['nats://127.0.0.1:1/jobs', { nats: { replicas: 9 } }, 'replicas'],
+  ['nats://127.0.0.1:1/jobs', { nats: { replicas: '3' } }, 'replicas'],
+  ['nats://127.0.0.1:1/jobs?monitor=host:8222', {}, "'host:8222' is not an http address"],
+  ['s3://bucket/jobs?region=r', { s3: { requestTimout: '1s' } }, 'did you mean requestTimeout?'],
+  ['postgres://127.0.0.1:1/jobs', { postgres: { shema: 'mine' } }, 'shema is not an option of postgres'],
+])('of the store at %s, the options %o are refused', async (address, options, says) => {
+  await expect(connect(address, options as ConnectOptions)).rejects.toMatchObject({
+    code: 'INVALID_OPTION',
+    message: expect.stringContaining(says),
   })
 })
 

@@ -127,8 +127,8 @@ export function defineTask(
   checkDefaults(defaults, OPTIONS, 'defineTask')
   return {
     type: checkName(type, 'type', 'INVALID_TASK'),
-    input: input ?? null,
-    output: output ?? null,
+    input: asSchema(input, 'input'),
+    output: asSchema(output, 'output'),
     options: defaults,
   }
 }
@@ -149,6 +149,18 @@ const checkDefinition = (definition: TaskDefinition): TaskDefinition => {
 /** Options of the call override the definition's defaults, including a default that has the same meaning under another name. */
 export const withDefaults = ({ options }: Pick<TaskDefinition, 'options'>, given: SubmitOptions): SubmitOptions =>
   mergeOptions(options, given)
+
+/** null: there is none. Refuses what is no Standard Schema before anything is checked with it, such as a schema of an old zod. */
+export const asSchema = (given: unknown, field: string): StandardSchemaV1 | null => {
+  if (given === undefined || given === null) return null
+  const standard = (given as Partial<StandardSchemaV1>)['~standard']
+  if (typeof standard?.validate === 'function') return given as StandardSchemaV1
+  throw new HoldfastError(
+    'INVALID_OPTION',
+    `${field} is not a Standard Schema: use zod 3.24, valibot 1 or arktype 2, or a later version`,
+    { field },
+  )
+}
 
 type Checked = { readonly value: unknown } | Promise<{ readonly value: unknown }>
 

@@ -26,6 +26,7 @@ import { AbortOnce } from './abort-once.ts'
 import type { BatchRun } from './batch-run.ts'
 import { completeIn, type JoinedEnd } from './steps/in-transaction.ts'
 import { Steps, type StepsHost } from './steps/steps.ts'
+import { mayOutliveRun } from './steps/values.ts'
 
 export type Outcome =
   | { readonly kind: 'complete'; readonly output: Output }
@@ -140,7 +141,7 @@ export class Attempt implements TaskContext {
     options?: InTransaction,
   ): Promise<Value> {
     const value = options === undefined ? this.durable.step(name, run) : this.durable.stepIn(name, run, options)
-    return value as Promise<Value>
+    return mayOutliveRun(value) as Promise<Value>
   }
 
   complete(output: unknown, options: InTransaction): Promise<void> {
@@ -172,6 +173,11 @@ export class Attempt implements TaskContext {
   /** A write is under way that may park the task. */
   get isParking(): boolean {
     return this.#steps?.isParking ?? false
+  }
+
+  /** A step has not ended: its handler did not wait for it. */
+  get hasStepUnderWay(): boolean {
+    return this.#steps?.isUnderWay ?? false
   }
 
   get abortedFor(): AbortReason | null {

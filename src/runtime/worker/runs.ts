@@ -49,6 +49,8 @@ export class Runs {
   readonly stuck: StuckHandlers
   /** Types whose handler went on after a park: each is warned about once. */
   readonly #swallowing = new Set<string>()
+  /** Types whose handler returned before a step had ended: each is warned about once. */
+  readonly #leaving = new Set<string>()
 
   constructor(session: Session, settings: WorkerSettings, host: RunsHost) {
     this.#session = session
@@ -207,6 +209,7 @@ export class Runs {
     if (this.stuck.settled(attempt)) this.#host.stuckChanged()
     if (attempt.isParked) this.#warnIfSwallowed(attempt, outcome)
     else if (outcome.kind === 'fail') attempt.failure ??= outcome
+    else if (attempt.hasStepUnderWay) this.#warnOfLeftStep(attempt)
     if (!attempt.isWritten) this.#host.finisher.finish(attempt, outcome)
     attempt.batch?.settled(attempt)
     this.#host.freed()
@@ -226,6 +229,15 @@ export class Runs {
     this.#swallowing.add(type)
     this.#session.logger.warn(
       `the handler of '${type}' went on after its task was parked: what it did since counts for nothing. Do not catch Parked. This is said once for each type.`,
+      { task: id, type },
+    )
+  }
+
+  #warnOfLeftStep({ record: { id, type } }: Attempt): void {
+    if (this.#leaving.has(type)) return
+    this.#leaving.add(type)
+    this.#session.logger.warn(
+      `the handler of '${type}' returned while a step was under way: the step is not recorded. Await every ctx.step. This is said once for each type.`,
       { task: id, type },
     )
   }

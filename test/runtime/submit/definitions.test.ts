@@ -34,6 +34,11 @@ describe('a definition with a schema', () => {
     expect((await client.count()).count).toBe(1)
   })
 
+  it('that is no Standard Schema, as those of an old zod, is refused where it is defined', () => {
+    for (const options of [{ input: { parse: () => 1 } }, { output: 5 }])
+      expect(() => defineTask('work', options as never)).toThrow(/(input|output) is not a Standard Schema/)
+  })
+
   it('valibot: what the handler gets is what the schema makes of it', async () => {
     const { client, passing } = await begin()
     client

@@ -1,12 +1,11 @@
 /** Durable steps inside a child: the worker keeps them, and answers calls by message. */
-import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { HoldfastError } from '../../../core/errors.ts'
 import { checkStepName, type ShownStep } from '../../../core/steps/journal.ts'
 import { stepPayload } from '../../../core/steps/step-values.ts'
 import { type Duration, parseDuration } from '../../../core/values/durations.ts'
 import { checkOptionNames } from '../../../core/values/option-names.ts'
 import { decodePayload, type Payload } from '../../../core/values/payload.ts'
-import { checkSchema } from '../../definition.ts'
+import { asSchema, checkSchema } from '../../definition.ts'
 import type { StepContext, WaitForOptions } from '../../handler.ts'
 import { mustBeFunction, mustBeOutside, runInStep } from '../steps/inside-step.ts'
 import { mayBeLeft, type SignalCheck, schemaCheck } from '../steps/values.ts'
@@ -62,16 +61,16 @@ export class RemoteSteps {
   async #waitFor(name: string, options: WaitForOptions): Promise<unknown> {
     mustBeOutside(this, name)
     checkOptionNames(options, ['signal', 'timeout', 'schema'], 'waitFor')
-    const { schema, timeout } = options
+    const { timeout } = options
+    const schema = asSchema(options.schema, 'schema')
     const signal = checkStepName(options.signal ?? name, 'signal')
     const length = timeout === undefined ? null : parseDuration(timeout, 'timeout')
-    const hasSchema = schema !== undefined
-    const check = hasSchema ? schemaCheck(schema as StandardSchemaV1) : null
+    const check = schema === null ? null : schemaCheck(schema)
     const taken = answeredValue(
-      await this.#call({ call: 'wait', name: checkStepName(name), signal, length, hasSchema }, check),
+      await this.#call({ call: 'wait', name: checkStepName(name), signal, length, hasSchema: schema !== null }, check),
     )
-    if (schema === undefined) return taken
-    return (await checkSchema(schema as StandardSchemaV1, taken, 'signal', 'SIGNAL_INVALID')).value
+    if (schema === null) return taken
+    return (await checkSchema(schema, taken, 'signal', 'SIGNAL_INVALID')).value
   }
 
   async list(): Promise<readonly ShownStep[]> {

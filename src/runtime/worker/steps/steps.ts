@@ -1,5 +1,4 @@
 /** The durable steps of one run: looks them up, runs and records them, and parks the task while the handler waits. */
-import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { HoldfastError } from '../../../core/errors.ts'
 import { hasOp, holding } from '../../../core/machine.ts'
 import {
@@ -21,7 +20,7 @@ import { checkOptionNames } from '../../../core/values/option-names.ts'
 import { decodePayload, type Payload } from '../../../core/values/payload.ts'
 import { isThenable } from '../../../core/values/thenable.ts'
 import { soon } from '../../clock.ts'
-import { checkSchema } from '../../definition.ts'
+import { asSchema, checkSchema } from '../../definition.ts'
 import type { InTransaction, StepContext, WaitForOptions } from '../../handler.ts'
 import { withPatience } from '../../patience.ts'
 import { notFound, type Session } from '../../session.ts'
@@ -116,12 +115,13 @@ export class Steps {
   async #waitFor(name: string, options: WaitForOptions): Promise<unknown> {
     mustBeOutside(this, name)
     checkOptionNames(options, ['signal', 'timeout', 'schema'], 'waitFor')
-    const { schema = null, timeout } = options
+    const { timeout } = options
+    const schema = asSchema(options.schema, 'schema')
     const signal = options.signal === undefined ? checkStepName(name) : checkStepName(options.signal, 'signal')
     const length = timeout === undefined ? null : parseDuration(timeout, 'timeout')
     const value = await this.takeSignal(name, signal, length, schema === null ? null : schemaCheck(schema))
     if (schema === null) return value
-    return (await checkSchema(schema as StandardSchemaV1, value, 'signal', 'SIGNAL_INVALID')).value
+    return (await checkSchema(schema, value, 'signal', 'SIGNAL_INVALID')).value
   }
 
   async list(): Promise<readonly ShownStep[]> {
@@ -194,6 +194,11 @@ export class Steps {
   /** A write is under way that may park the task: what the handler returned counts only if it does not. */
   get isParking(): boolean {
     return this.#isParking
+  }
+
+  /** A step runs or is being written. */
+  get isUnderWay(): boolean {
+    return this.#underWay > 0
   }
 
   /** Calls `done` when that write is decided. */

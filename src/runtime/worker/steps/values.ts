@@ -31,6 +31,17 @@ export const mayBeLeft = <T>(wait: Promise<T>): Promise<T> => {
   return wait
 }
 
+/** As `mayBeLeft`, but only of the error that the run is over: what the function of the step throws is not hidden. */
+export const mayOutliveRun = (step: Promise<unknown>): Promise<unknown> => {
+  const seen = new Promise<unknown>((resolve, reject) => {
+    step.then(resolve, (error: unknown) => {
+      if (isHoldfastError(error, 'STALE_LEASE')) seen.catch(() => {})
+      reject(error)
+    })
+  })
+  return seen
+}
+
 export const schemaCheck =
   (schema: StandardSchemaV1): SignalCheck =>
   async (value) => {

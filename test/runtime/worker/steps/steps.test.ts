@@ -426,4 +426,35 @@ describe('a handler that does not await its step', () => {
     })
     expect([status, seen]).toEqual(['completed', []])
   })
+
+  it('and ends before the step is recorded has completed without it, is told so once for its type, and the process lives on', async () => {
+    const { client, clock, serve, submitted, task, lines } = await stage()
+    const { opened, open } = gate()
+    serve((_, ctx) => {
+      void ctx.step('slow', () => opened)
+      return 'done'
+    })
+    const seen = await unhandled(client, async () => {
+      const ids = [await submitted(), await submitted()]
+      open()
+      await clock.settle()
+      for (const id of ids)
+        expect(shown(await task(id))).toMatchObject({ status: 'completed', output: 'done', steps: [] })
+    })
+    expect(seen).toEqual([])
+    expect(lines).toEqual([expect.stringMatching(/'work' returned while a step was under way.*Await every ctx.step/)])
+  })
+
+  it('still hears what its function throws', async () => {
+    const { client, clock, serve, submitted } = await stage()
+    const { opened, open } = gate()
+    serve(async (_, ctx) => {
+      void ctx.step('fails', () => Promise.reject(new Error('no paper')))
+      await opened
+    })
+    const seen = await unhandled(client, async () => void (await submitted()))
+    expect(seen).toEqual([expect.objectContaining({ message: 'no paper' })])
+    open()
+    await clock.settle()
+  })
 })

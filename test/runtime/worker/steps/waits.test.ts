@@ -379,6 +379,13 @@ describe('a wait with a timeout', () => {
 describe('a wait with a schema', () => {
   const schema = z.object({ amount: z.coerce.number().max(10) })
 
+  it('that is none is refused before the task is parked', async () => {
+    const { serve, submitted, task } = await stage()
+    // As an old zod makes them.
+    serve((_, ctx) => ctx.waitFor('go', { schema: { parse: () => 1 } as never }).catch(codeOf))
+    expect((await task(await submitted())).output).toBe('INVALID_OPTION')
+  })
+
   it('resolves with what the schema makes of the value', async () => {
     const { client, serve, submitted, task } = await stage()
     serve((_, ctx) => ctx.waitFor('go', { schema }))

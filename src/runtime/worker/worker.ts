@@ -129,6 +129,7 @@ export class Worker {
       leaseTtl,
       pollInterval,
       unstarted: (queue) => this.#waiting.groupsOf(queue),
+      held: (queue) => this.#waiting.countOf(queue),
       claiming: (op) => this.#heartbeat.claiming(op),
       deliver: (tasks, claim) => this.#deliver(tasks, claim),
       foundNothing: () => this.#checkIdle(),

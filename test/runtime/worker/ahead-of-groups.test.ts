@@ -13,15 +13,25 @@ interface Claimer {
   readonly started: Set<string>
   /** Groups that had two tasks that were leased and not started. */
   readonly doubled: string[]
+  /** Of each claim ahead of the slots: how many tasks it asked for, and how many groups it left out. */
+  readonly ahead: { readonly limit: number; readonly without: number }[]
 }
 
 const claimer = async (bench: Bench): Promise<Claimer> => {
   const leased = new Map<string, string>()
-  const seen = { claims: [] as number[], started: new Set<string>(), doubled: [] as string[] }
+  const seen = {
+    claims: [] as number[],
+    started: new Set<string>(),
+    doubled: [] as string[],
+    ahead: [] as Claimer['ahead'],
+  }
   const client = await bench.another({
     through: (store) =>
       withMethods(store, {
         claim: async (want) => {
+          const turns = want.limits?.turns
+          if (turns?.mostEach === 1 && want.limit > SLOTS)
+            seen.ahead.push({ limit: want.limit, without: turns.without.length })
           const look = await store.claim(want)
           if (look.leased.length > 0) seen.claims.push(look.leased.length)
           // What fits the slots starts as soon as it arrives.
@@ -61,6 +71,24 @@ it.each([{ perGroup: 2 }, { fair: true }])(
     expect(doubled).toEqual([])
   },
 )
+
+it('no claim ahead asks for more tasks than there are groups to take them from, but for one a second', async () => {
+  const bench = await begin()
+  await bench.client.queue('default').limit({ perGroup: 2 })
+  await submit(bench.client, 2_500, 100)
+  const { client, started, ahead } = await claimer(bench)
+  const worker = client.worker({ concurrency: SLOTS }).handle('work', async (_, { task }) => {
+    started.add(task.id)
+    return null
+  })
+  const begun = bench.clock.mono()
+  await bench.passing(worker.drain())
+  const seconds = Math.ceil((bench.clock.mono() - begun) / 1_000)
+  expect(started.size).toBe(2_500)
+  expect(ahead.length).toBeGreaterThan(20)
+  const beyond = ahead.filter(({ limit, without }) => limit + without > 100)
+  expect(beyond.length, JSON.stringify(beyond)).toBeLessThanOrEqual(2 + seconds)
+})
 
 it('a worker whose slots are more than the groups fills them with further tasks of these groups, also when the look before met many groups', async () => {
   const bench = await begin()

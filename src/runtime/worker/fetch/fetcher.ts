@@ -10,7 +10,15 @@ import type { Queues } from '../../queues/queues.ts'
 import { newOp, type Session } from '../../session.ts'
 import { settle } from '../../tasks/settle.ts'
 import { Outage } from './outage.ts'
-import { asksForDue, type FetchLane, mayAskAgain, newState, type QueueState } from './queue-state.ts'
+import {
+  asksForDue,
+  type FetchLane,
+  mayAskAgain,
+  mostAhead,
+  newState,
+  type QueueState,
+  sawGroups,
+} from './queue-state.ts'
 
 export interface FetcherHost {
   readonly workerId: string
@@ -19,6 +27,8 @@ export interface FetcherHost {
   readonly pollInterval: number
   /** Groups of tasks of a queue that are held and not started. */
   unstarted(queue: string): readonly string[]
+  /** How many tasks of a queue are held and not started. */
+  held(queue: string): number
   /** A claim is about to be sent. The returned function is called when the reply arrives or is given up. It returns false if the leases were given back meanwhile. */
   claiming(op: string): () => boolean
   deliver(tasks: readonly TaskRecord[], claim: Delivery): void
@@ -182,6 +192,9 @@ export class Fetcher {
       this.#outage.ended()
       state.isFull = found.leased.length === limit
       const hadManyGroups = state.hasManyGroups
+      const isWhole = found.next === null || found.next > time.now()
+      if (state.isAhead && found.leased.length < limit && isWhole)
+        sawGroups(state, found.leased.length, unstarted.length, clock.mono())
       if (hasTurns) state.hasManyGroups = isAhead ? found.leased.length >= free : isOfGroups(found.leased, limit)
       if (withDue) state.hasLeftAlone = found.leftAlone > 0
       if (found.moreDue) state.dueAskedAt = Number.NEGATIVE_INFINITY
@@ -213,7 +226,8 @@ export class Fetcher {
   }
 
   /** From a queue with places or permits, claims only for free slots: tasks that are held without being started would use them up. */
-  #most({ name, lane, hasManyGroups, looks, isAhead }: QueueState, rooms: Rooms): number {
+  #most(state: QueueState, rooms: Rooms): number {
+    const { name, lane, hasManyGroups, looks, isAhead } = state
     const { limits } = this.#pauses
     const room = rooms.get(lane)!
     if (!limits.isBound(name)) return room
@@ -225,7 +239,8 @@ export class Fetcher {
     // A look ahead takes one task of each group at most. It would leave slots free where fewer groups wait, and is alone, because another
     // look may find a second task of a group.
     if (isAhead) return 0
-    return looks === 0 && (free <= 0 || hasManyGroups) ? room : forSlots
+    if (looks > 0 || (free > 0 && !hasManyGroups)) return forSlots
+    return mostAhead(state, room, free, () => this.#host.held(name), this.#session.clock.mono())
   }
 
   /** A task of this queue has ended here, so tasks that a limit held back may be claimed. */

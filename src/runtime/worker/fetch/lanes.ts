@@ -127,6 +127,13 @@ export class Lanes {
     return this.#all.flatMap(({ waiting }) => waiting.groupsOf(queue))
   }
 
+  /** Tasks of a queue that are held and not started. */
+  countOf(queue: string): number {
+    let count = 0
+    for (const { waiting } of this.#all) count += waiting.countOf(queue)
+    return count
+  }
+
   add(attempts: readonly Attempt[]): void {
     if (this.#byType.size === 0) this.single.waiting.add(attempts)
     else for (const attempt of attempts) (this.#byType.get(attempt.record.type) ?? this.single).waiting.add([attempt])

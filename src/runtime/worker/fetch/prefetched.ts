@@ -38,6 +38,12 @@ export class Prefetched {
     return this.#waiting.flatMap(({ record }) => (record.queue === queue ? (record.group ?? []) : []))
   }
 
+  countOf(queue: string): number {
+    let count = 0
+    for (const { record } of this.#waiting) if (record.queue === queue) count++
+    return count
+  }
+
   add(attempts: readonly Attempt[]): void {
     for (const attempt of attempts) this.#waiting.push(attempt)
   }

@@ -11,6 +11,12 @@ export interface FetchLane {
   startable(): number
 }
 
+interface KnownGroups {
+  readonly count: number
+  /** Monotonic. */
+  readonly seenAt: number
+}
+
 /** The state of a queue for one lane. */
 export interface QueueState {
   readonly name: string
@@ -24,6 +30,8 @@ export interface QueueState {
   isAhead: boolean
   /** As far as the last look saw, at least as many groups wait as there are free slots. */
   hasManyGroups: boolean
+  /** From how many groups a look ahead can take a task, if none of theirs is held; null: not known. */
+  groups: KnownGroups | null
   /** Counts wake-ups, because one that arrives during a look may be about a task which that look did not see. */
   wakes: number
   /** The store said that there may be work, and no look has begun since. */
@@ -44,6 +52,7 @@ export const newState = (name: string, lane: FetchLane): QueueState => ({
   isFull: false,
   isAhead: false,
   hasManyGroups: false,
+  groups: null,
   wakes: 0,
   isWoken: false,
   hasPutOffDue: false,
@@ -67,4 +76,32 @@ export const asksForDue = (state: QueueState, now: number, coversAll: boolean): 
   if (now < mayAskAgain(state)) return false
   state.hasPutOffDue = isWoken && !hasPutOffDue && coversAll
   return !state.hasPutOffDue
+}
+
+/** How long the number of groups that wait is believed. */
+const GROUPS_LIFE = 1_000
+
+/**
+ * Called after a look ahead that may have seen all groups that wait: it took `leased` tasks, one of each group, and left out the groups of the
+ * `unstarted` ones.
+ */
+export const sawGroups = (state: QueueState, leased: number, unstarted: number, now: number): void => {
+  state.groups = { count: leased + unstarted, seenAt: now }
+}
+
+/**
+ * How many tasks a look ahead asks for. One that asks for more than there are groups without a task that is held hops over all the others to find
+ * none. So it waits until half of the groups may be taken from, unless slots are free.
+ */
+export const mostAhead = (
+  { groups }: QueueState,
+  room: number,
+  free: number,
+  held: () => number,
+  now: number,
+): number => {
+  if (groups === null || now - groups.seenAt > GROUPS_LIFE) return room
+  const open = groups.count - held()
+  if (free <= 0 && open < Math.min(groups.count, room) / 2) return 0
+  return Math.min(room, Math.max(free, open))
 }

@@ -46,7 +46,7 @@ export const coalesceCampaign = async (plan: CoalesceCampaign) => {
           violations.add(`${key} has ${some.length} tasks that were never claimed`)
     }
   })()
-  await Promise.all(producers.map((child) => child.end(240_000)))
+  await Promise.all(producers.map((child) => child.end(240_000 + triggers * 100)))
   await until('every task has ended', async () => {
     const { count } = await patiently(() => client.count({ status: ['pending', 'running'] }))
     return count === 0

@@ -65,6 +65,15 @@ const tokenOf = (held: TaskRecord): { token: string } => ({ token: held.lease!.t
 
 export const limitCases: readonly Case[] = [
   {
+    name: 'a task of a group is found by the first claim of its queue, although this process has looked at another queue before',
+    async run(store) {
+      await store.claim(want({ queue: 'other' }))
+      await insertGroups(store, ['acme'])
+      const { leased } = await store.claim(want())
+      assert.deepEqual(idsOf(leased), ids(1))
+    },
+  },
+  {
     name: 'the group of a task is kept, is a filter, and can be amended',
     async run(store) {
       await insertGroups(store, ['acme', 'ändå "1" 🔑', null])

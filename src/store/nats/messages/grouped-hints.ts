@@ -49,7 +49,7 @@ export interface GroupsTaken {
   readonly hasMore: boolean
 }
 
-/** Only a process that surveyed the queue within this time remembers the hints that it adds. */
+/** Only a process that surveyed the queue within this time follows its groups: it remembers the hints that it adds, and what others announce. */
 const REMEMBER_FOR = 10_000
 /** Lines that are read at once. */
 const AT_ONCE = 16
@@ -66,6 +66,8 @@ export class GroupedHints {
   readonly #queues = new Map<string, Map<string, Line>>()
   /** Monotonic, by queue. */
   readonly #surveyedAt = new Map<string, number>()
+  /** Queues that got a hint while this process did not follow them: the next survey lists their groups. */
+  readonly #unlisted = new Set<string>()
   /** By queue: the group that a survey without turns began with. */
   readonly #cursors = new Map<string, string>()
 
@@ -75,12 +77,32 @@ export class GroupedHints {
     this.#announcements = announcements
     announcements.on('group', (key) => {
       const [queue, group, priority] = key.split('/') as [string, string, string]
-      this.#line(queue, group, Number(priority)).isRead = false
+      if (this.#follows(queue)) this.#line(queue, group, Number(priority)).isRead = false
+      else this.#unlisted.add(queue)
     })
   }
 
   surveyed(queue: string): void {
     this.#surveyedAt.set(queue, performance.now())
+  }
+
+  #follows(queue: string): boolean {
+    return performance.now() - (this.#surveyedAt.get(queue) ?? Number.NEGATIVE_INFINITY) < REMEMBER_FOR
+  }
+
+  /** Finds what was announced while this process did not follow the queue. */
+  async catchUp(queue: string): Promise<void> {
+    if (!this.#unlisted.delete(queue)) return
+    try {
+      const subjects = await this.#connected.subjectsIn(this.#subjects.later, this.#subjects.groupedIn(queue))
+      for (const subject of subjects) {
+        const { group, priority } = this.#subjects.parseGrouped(subject)!
+        this.#line(queue, group, priority).isRead = false
+      }
+    } catch (error) {
+      this.#unlisted.add(queue)
+      throw error
+    }
   }
 
   #line(queue: string, group: string, priority: number): Line {
@@ -104,8 +126,8 @@ export class GroupedHints {
     const { queue, group, priority } = placeOf(key)
     const subject = this.#subjects.grouped(queue, group, priority)
     const sequence = await this.#connected.requests.write(subject, key, once ? { id: key } : {})
-    if (performance.now() - (this.#surveyedAt.get(queue) ?? Number.NEGATIVE_INFINITY) < REMEMBER_FOR)
-      this.#line(queue, group, priority).hints.set(key, sequence)
+    if (this.#follows(queue)) this.#line(queue, group, priority).hints.set(key, sequence)
+    else this.#unlisted.add(queue)
     this.#announcements.send('group', `${queue}/${group}/${priority}`)
   }
 

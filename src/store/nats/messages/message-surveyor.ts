@@ -78,7 +78,7 @@ export class MessageSurveyor {
     const found = new Found(now, request.limit, turns !== null)
     this.#messages.surveyed(queue)
     this.#grouped.surveyed(queue)
-    await this.#surveyLater(queue, found)
+    await Promise.all([this.#surveyLater(queue, found), this.#grouped.catchUp(queue)])
     for (const [key, until] of this.#cache.leased(prefix)) {
       if (until > now) found.wakeAt(until)
       else if (!this.#isTaken(key)) found.addOverdue(hintOf(key), until)

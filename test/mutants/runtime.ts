@@ -311,4 +311,11 @@ export const RUNTIME: readonly Mutant[] = [
     breaks: 'a store that answers late is no reason to wait before a lease is taken',
     tests: ['runtime/worker/contact.test.ts'],
   },
+  {
+    file: 'runtime/worker/fetch/queue-state.ts',
+    find: '  return Math.min(room, Math.max(free, open))\n',
+    replace: '  return room\n',
+    breaks: 'a look ahead hops over all groups of which tasks are held',
+    tests: ['runtime/worker/ahead-of-groups.test.ts'],
+  },
 ]

@@ -109,4 +109,12 @@ export const SERVERS: readonly Mutant[] = [
     tests: ['postgres/claim-order.test.ts', 'postgres/claim-reads.test.ts'],
     project: 'servers',
   },
+  {
+    file: 'store/nats/messages/grouped-hints.ts',
+    find: '    if (this.#follows(queue)) this.#line(queue, group, priority).hints.set(key, sequence)\n    else this.#unlisted.add(queue)\n',
+    replace: '    if (this.#follows(queue)) this.#line(queue, group, priority).hints.set(key, sequence)\n',
+    breaks: 'nats: a grouped task that this process submitted itself is found up to ten seconds late',
+    tests: ['nats/conformance.test.ts'],
+    project: 'servers',
+  },
 ]

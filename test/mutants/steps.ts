@@ -106,4 +106,11 @@ export const STEP_MUTANTS: readonly Mutant[] = [
     breaks: 'parked tasks count as scheduled',
     tests: [OPERATORS],
   },
+  {
+    file: 'runtime/worker/steps/values.ts',
+    find: "      if (isHoldfastError(error, 'STALE_LEASE')) seen.catch(() => {})\n",
+    replace: '',
+    breaks: 'a step that nobody awaits ends the process of its worker',
+    tests: [STEPS],
+  },
 ]

@@ -318,4 +318,18 @@ export const RUNTIME: readonly Mutant[] = [
     breaks: 'a look ahead hops over all groups of which tasks are held',
     tests: ['runtime/worker/ahead-of-groups.test.ts'],
   },
+  {
+    file: 'runtime/queues/permits.ts',
+    find: 'void this.#sweep()',
+    replace: 'this.#sweptAt = clock.mono()',
+    breaks: 'the rate of a group leaves a document for every group that ever ran',
+    tests: ['runtime/queues/limits.test.ts'],
+  },
+  {
+    file: 'core/flow/rate.ts',
+    find: 'Math.max(last + rate.per, (free',
+    replace: 'Math.max(last, (free',
+    breaks: 'the rate of a group is forgotten before its window is over',
+    tests: ['core/flow/rate.test.ts'],
+  },
 ]

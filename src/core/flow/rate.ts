@@ -126,6 +126,12 @@ export const settle = (
   }
 }
 
+/** From this instant on the state says what `NO_STARTS` does, in every process. */
+export const overAt = ({ free, starts, held }: RateState, { rate, slack }: RateInForce): Instant => {
+  const last = Math.max(...starts.map(([at]) => at), ...held.map(({ until }) => until))
+  return Math.max(last + rate.per, (free ?? Number.NEGATIVE_INFINITY) + slack) + SPREAD
+}
+
 /** Without what no longer counts. */
 const since = ({ free, starts, held }: RateState, now: Instant, per: number): RateState => {
   // An instant beyond every claim means that the clock was set back.

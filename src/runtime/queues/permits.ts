@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import {
   NO_STARTS,
+  overAt,
   type RateInForce,
   type RateState,
   type Reservation,
@@ -28,16 +29,23 @@ const TRIES = 8
 const WRITES = 4
 /** How soon to look again then. */
 const CONTENDED = 20
+/** How often to delete what is over. */
+const SWEEP_EVERY = 10_000
+const SWEPT_AT_ONCE = 20
+
+const GROUPS = `${RATE}group/`
 
 export const queueRate = (queue: string): string => `${RATE}queue/${queue}`
 
 /** A group may be any text, also one that is too long for a key. */
 export const groupRate = (queue: string, group: string): string =>
-  `${RATE}group/${createHash('sha256').update(`${queue}\n${group}`).digest('base64url')}`
+  `${GROUPS}${createHash('sha256').update(`${queue}\n${group}`).digest('base64url')}`
 
 interface Known {
   readonly state: RateState
   readonly version: number
+  /** When the document may be deleted; null: this process has not written it. */
+  readonly overAt: Instant | null
 }
 
 /** A claim that has ended, which the store may not know yet. */
@@ -53,6 +61,8 @@ export class PermitBook {
   readonly #ended = new Map<string, readonly Ended[]>()
   /** How long the last reservations took to be written. */
   #writes: readonly number[] = []
+  /** Monotonic. */
+  #sweptAt = Number.NEGATIVE_INFINITY
 
   constructor(session: Session) {
     this.#session = session
@@ -61,6 +71,7 @@ export class PermitBook {
   async reserve(name: string, wanted: number, inForce: RateInForce): Promise<Permits> {
     const { time, clock } = this.#session
     const id = newOp()
+    if (clock.mono() - this.#sweptAt >= SWEEP_EVERY) void this.#sweep()
     let known = this.#known.get(name)
     let isFresh = known === undefined
     known ??= await this.#read(name)
@@ -74,7 +85,7 @@ export class PermitBook {
       const next = reserved.next - lead
       if (permits > 0) {
         const asked = clock.mono()
-        const isWritten = await this.#put(name, state, known, ended)
+        const isWritten = await this.#put(name, state, known, ended, inForce)
         this.#writes = [clock.mono() - asked, ...this.#writes].slice(0, WRITES)
         await this.#until(begins)
         if (isWritten)
@@ -135,7 +146,7 @@ export class PermitBook {
       for (let tries = 0; tries < TRIES; tries++) {
         const known = (tries === 0 ? this.#known.get(name) : undefined) ?? (await this.#read(name))
         const ended = this.#ended.get(name) ?? []
-        if (ended.length === 0 || (await this.#put(name, settled(known, ended, inForce), known, ended))) return
+        if (ended.length === 0 || (await this.#put(name, settled(known, ended, inForce), known, ended, inForce))) return
       }
     } catch {
       this.#known.delete(name)
@@ -143,21 +154,52 @@ export class PermitBook {
   }
 
   /** False: another process was faster. */
-  async #put(name: string, state: RateState, { version }: Known, told: readonly Ended[]): Promise<boolean> {
+  async #put(
+    name: string,
+    state: RateState,
+    { version }: Known,
+    told: readonly Ended[],
+    inForce: RateInForce,
+  ): Promise<boolean> {
     const written = await this.#session.store.documents.put(name, JSON.stringify(state), version)
     if (written === null) return false
     const left = (this.#ended.get(name) ?? []).filter((one) => !told.includes(one))
     if (left.length === 0) this.#ended.delete(name)
     else this.#ended.set(name, left)
-    this.#remember(name, { state, version: written })
+    this.#remember(name, { state, version: written, overAt: overAt(state, inForce) })
     return true
   }
 
   async #read(name: string): Promise<Known> {
     const document = await this.#session.store.documents.get(name)
-    const known = { state: document === null ? NO_STARTS : stateIn(document.value), version: document?.version ?? 0 }
+    const state = document === null ? NO_STARTS : stateIn(document.value)
+    const known = { state, version: document?.version ?? 0, overAt: null }
     this.#remember(name, known)
     return known
+  }
+
+  /** Of groups: there may be as many as a user has customers. What another process has written since is left to it. Never rejects. */
+  async #sweep(): Promise<void> {
+    const { clock, time, store } = this.#session
+    this.#sweptAt = clock.mono()
+    const now = time.now()
+    const over = [...this.#known].filter(
+      ([name, known]) => name.startsWith(GROUPS) && known.overAt !== null && known.overAt < now,
+    )
+    try {
+      for (let at = 0; at < over.length; at += SWEPT_AT_ONCE)
+        await Promise.all(
+          over.slice(at, at + SWEPT_AT_ONCE).map(async ([name, known]) => {
+            // It may have been used since.
+            if (this.#known.get(name) !== known) return
+            this.#known.delete(name)
+            this.#ended.delete(name)
+            await store.documents.delete(name, known.version)
+          }),
+        )
+    } catch {
+      // They are not found again: that costs no more than their space.
+    }
   }
 
   #remember(name: string, known: Known): void {

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   NO_STARTS,
+  overAt,
   parseRate,
   type Rate,
   type RateInForce,
@@ -171,6 +172,35 @@ describe('a rate', () => {
     const { state, notAfter } = asked(NO_STARTS, 1_000, 1, rate)
     expect(asked(state, notAfter + 9_999, 1, rate).permits).toBe(0)
     expect(asked(state, notAfter + 10_000, 1, rate).permits).toBe(1)
+  })
+
+  it('says what one without starts says once it is over', () => {
+    const step = fc.record({
+      wait: fc.integer({ min: 0, max: 12_000 }),
+      wanted: fc.integer({ min: 1, max: 12 }),
+      late: fc.integer({ min: 0, max: 20_000 }),
+      isTold: fc.boolean(),
+    })
+    const rates = fc.record({
+      count: fc.integer({ min: 1, max: 10 }),
+      per: fc.constantFrom(1_000, 10_000),
+      burst: fc.integer({ min: 1, max: 10 }),
+      took: fc.constantFrom(0, 900, 10_000),
+    })
+    fc.assert(
+      fc.property(rates, fc.array(step, { maxLength: 20 }), ({ count, per, burst, took }, steps) => {
+        const rate = inForce({ count, per }, burst, took)
+        let [state, now] = [NO_STARTS, 100_000]
+        for (const { wait, wanted, late, isTold } of steps) {
+          now += wait
+          const reserved = asked(state, now, wanted, rate)
+          const begun = Array.from({ length: reserved.permits }, () => Math.min(now + late, reserved.notAfter))
+          state = isTold ? settle(reserved.state, { id: `at-${now}`, begun }, rate) : reserved.state
+        }
+        const at = Math.max(now, Math.ceil(overAt(state, rate)))
+        expect(asked(state, at, 100, rate).permits).toBe(asked(NO_STARTS, at, 100, rate).permits)
+      }),
+    )
   })
 
   it('binds from now on when it is raised, or the clock is set back', () => {

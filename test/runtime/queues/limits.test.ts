@@ -241,6 +241,38 @@ describe('a rate', () => {
     expect(begun.filter(({ group }) => group === '-')).toHaveLength(2)
   })
 
+  it.each([
+    ['1/10s', 10_000],
+    ['1/1m', 60_000],
+  ])(
+    'of %s of a group leaves nothing behind when its window is over, and goes on to bind',
+    async (ratePerGroup, window) => {
+      const bench = await begin()
+      await bench.client.queue('default').limit({ ratePerGroup })
+      const watch = watchedWorker(bench, bench.client, 1, 100)
+      watch.worker.start()
+      const kept = async (): Promise<number> => (await bench.store.documents.list('rate/group/')).length
+      await submitGroups(
+        bench.client,
+        Array.from({ length: 60 }, (_, i) => `customer ${i}`),
+      )
+      await bench.clock.advance(1_000)
+      expect(watch.begun).toHaveLength(60)
+      expect(await kept()).toBe(60)
+      // One customer goes on, and the worker meets the documents of the others.
+      await submitGroups(
+        bench.client,
+        Array.from({ length: 20 }, () => 'customer 7'),
+      )
+      for (let i = 0; i < 5; i++) await bench.clock.advance(window)
+      expect(await kept()).toBe(1)
+      const own = watch.begun.filter(({ group }) => group === 'customer 7')
+      expect(mostWithin(own, window)).toBe(1)
+      expect(own.length).toBeGreaterThanOrEqual(4)
+      await bench.passing(watch.worker.stop())
+    },
+  )
+
   it('is not used up by workers that find nothing', async () => {
     const bench = await begin()
     await bench.client.queue('default').limit({ rate: '1/1h' })

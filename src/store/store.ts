@@ -359,7 +359,7 @@ export interface Store {
   /** Repairs what a process with a clock far ahead has written. Only for persistent stores that use the host's clock. */
   repairClock?(): Promise<ClockRepaired>
   /**
-   * Accepts a store that was restored from a backup: gives it a new identity, and raises the fences of all unfinished tasks by more than
+   * Accepts a store that was restored from a backup: gives it a new identity, and raises the fences of all tasks that may run again by more than
    * can have been claimed since the backup. Returns the number of those tasks.
    */
   acceptRestore?(): Promise<number>

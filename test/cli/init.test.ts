@@ -25,7 +25,7 @@ describe('init', () => {
     expect(JSON.parse(second.stdout)).toEqual({ address: expect.stringContaining('here.db'), created: false })
   })
 
-  it('--accept-restore lets the fences of what has not ended leap', async () => {
+  it('--accept-restore lets the fences of what may run again leap', async () => {
     const env = { HOLDFAST_URL: 'sqlite:./restored.db' }
     await folder.run(['init'], { env })
     await folder.run(['submit', '-t', 'mail', '-i', '1'], { env })

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Client, connect, silentLogger } from '../../src/index.ts'
+import { verify } from '../../src/testing/index.ts'
 
 const begin = () => {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-restore-'))
@@ -68,6 +69,49 @@ test('an older state of the same store is refused: its fences would be handed ou
   await using after = await open('mine')
   expect((await after.claim(id, { workerId: 'w' })).fence).toBe(1_000_001)
 })
+
+test('a task that had ended and may run again has fences of its own too, and verify finds nothing wrong with them', async () => {
+  const { open, copy } = begin()
+  await using before = await open('mine')
+  const { pending, ended, archived, over } = await submitOfEachKind(before)
+  await copy('mine', 'backup')
+  // After the backup: a claim of each that may still be claimed.
+  await before.unarchive(archived)
+  for (const id of [ended, archived]) await before.deadLetters.replay(id)
+  const given = await Promise.all(
+    [pending, ended, archived].map(async (id) => `${id} ${(await before.claim(id, { workerId: 'w' })).fence}`),
+  )
+  await before.close()
+  await copy('backup', 'mine')
+  const operator = await open('mine')
+  expect(await operator.acceptRestore()).toBe(3)
+  await operator.close()
+  await using after = await open('mine')
+  expect((await after.get(over)).attempts, 'a completed task never runs again').toBe(1)
+  await after.unarchive(archived)
+  for (const id of [ended, archived]) await after.deadLetters.replay(id)
+  const again = await Promise.all(
+    [pending, ended, archived].map(async (id) => `${id} ${(await after.claim(id, { workerId: 'w' })).fence}`),
+  )
+  expect(new Set([...given, ...again]).size, 'no pair twice').toBe(6)
+  const { violations } = await verify(after)
+  expect(violations).toBe(0)
+})
+
+/** One that waits, a dead letter, one that is archived too, and one that has completed. */
+const submitOfEachKind = async (client: Client) => {
+  const run = async (end: 'complete' | 'fail'): Promise<string> => {
+    const { id } = await client.submit('work', 1, { maxRetries: 0 })
+    const lease = await client.claim(id, { workerId: 'w' })
+    if (end === 'complete') await lease.complete(1)
+    else await lease.fail(new Error('no'))
+    return id
+  }
+  const [ended, archived, over] = [await run('fail'), await run('fail'), await run('complete')]
+  await client.archive(archived)
+  const { id: pending } = await client.submit('work', 2)
+  return { pending, ended, archived, over }
+}
 
 test('processes that use one file beside each other go on', async () => {
   const { open, epoch } = begin()

@@ -24,7 +24,7 @@ export const run = async ([url]: readonly string[], options: Options): Promise<n
   if (options.json) outJson({ address, created, ...(accepted === null ? null : { accepted }) })
   else if (accepted !== null)
     out(
-      `accepted the restored store at ${address}: the fences of ${accepted} tasks that have not ended grew by a million`,
+      `accepted the restored store at ${address}: the fences of ${accepted} tasks that may run again grew by a million`,
     )
   else out(created ? `created a store at ${address}` : `a store already exists at ${address}`)
   return EXIT.ok

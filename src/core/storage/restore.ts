@@ -1,10 +1,14 @@
 /** A store that was brought back from a backup: how it is recognised, and how work goes on in it. */
+import type { TaskStatus } from '../task.ts'
 
 /**
- * Added to the claims of every task that has not ended when a restored store is accepted. A worker that held a lease after the backup was taken
+ * Added to the claims of every task that may run again when a restored store is accepted. A worker that held a lease after the backup was taken
  * was given fences that the backup does not know; no task is claimed as often as this in between.
  */
 export const FENCE_LEAP = 1_000_000
+
+/** Tasks in these statuses, and those archived from them, may run again: a dead letter was perhaps replayed and claimed after the backup. */
+export const MAY_RUN_AGAIN: readonly TaskStatus[] = ['pending', 'running', 'failed', 'cancelled']
 
 /** Which store this is, and a count that grows while it is used: a smaller one is an older state of it. */
 export interface StoreState {

@@ -15,7 +15,7 @@ export interface ClockRepair extends ClockRepaired {
   readonly schedules: number
 }
 
-/** Gives the store a new identity, which stops processes that still use the old one. Resolves with the number of unfinished tasks. */
+/** Gives the store a new identity, which stops processes that still use the old one. Resolves with the number of tasks that may run again. */
 export const acceptRestore = async ({ store }: Session): Promise<number> => {
   if (store.acceptRestore !== undefined) return store.acceptRestore()
   throw new HoldfastError('INVALID_OPTION', `${store.address} cannot tell a restored store from any other`)

@@ -1,6 +1,6 @@
 /** The tables, as numbered migrations under an advisory lock: forward only, never edited after a release. */
 import { randomUUID } from 'node:crypto'
-import { FENCE_LEAP, type StoreState } from '../../core/storage/restore.ts'
+import { FENCE_LEAP, MAY_RUN_AGAIN, type StoreState } from '../../core/storage/restore.ts'
 import { refuseNewer } from '../../core/storage/schema-version.ts'
 import type { Executor } from './connection.ts'
 import { tables } from './migrations/1-tables.ts'
@@ -98,8 +98,8 @@ export const growEpoch = async (executor: Executor, schema: string): Promise<num
 export const acceptRestore = async (executor: Executor, schema: string): Promise<number> => {
   await writeMeta(executor, schema, 'identity', randomUUID())
   const rows = await executor.query(
-    `with leapt as (update ${schema}.task set attempts = attempts + $1 where status in ('pending', 'running') returning 1) select count(*)::integer from leapt`,
-    [FENCE_LEAP],
+    `with leapt as (update ${schema}.task set attempts = attempts + $1 where status = any($2) or archived_from = any($2) returning 1) select count(*)::integer from leapt`,
+    [FENCE_LEAP, MAY_RUN_AGAIN],
   )
   return rows[0]![0] as number
 }

@@ -1,5 +1,6 @@
 /** Rules for the record and the history of one task, independent of the store that wrote them. */
 import { isLegal, MOVES, type MoveName, RUN_ENDS } from '../../core/machine.ts'
+import { FENCE_LEAP } from '../../core/storage/restore.ts'
 import { HISTORY_KEPT, type HistoryEntry, isTerminal, type TaskRecord, type TaskStatus } from '../../core/task.ts'
 import type { Invariant } from './invariants.ts'
 import type { Ledger } from './ledger.ts'
@@ -96,7 +97,8 @@ const checkLeases = (task: CheckedTask, say: Say): void => {
       token = null
     }
   }
-  if (isWhole(task) && claims !== task.attempts)
+  // A restored store that was accepted has raised the fence once or more.
+  if (isWhole(task) && (task.attempts < claims || (task.attempts - claims) % FENCE_LEAP !== 0))
     say('I3', `was claimed ${claims} times, but its fence is ${task.attempts}`)
   if ((task.status === 'running') !== (task.lease !== null))
     say('I8', `is ${task.status} with ${task.lease === null ? 'no' : 'a'} lease`)

@@ -1,4 +1,5 @@
 /** The time of a NATS server, as its answers tell it. */
+import type { StreamInfo } from '@nats-io/jetstream'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { ServerClock } from '../src/store/nats/clock.ts'
 import type { Connected } from '../src/store/nats/connection/connection.ts'
@@ -6,11 +7,11 @@ import type { Subjects } from '../src/store/nats/subjects.ts'
 
 /** A request takes `way` to the server, whose clock is `ahead`. The answer comes at once. */
 const serverAt = (shown: { ahead: number; way?: number }): ServerClock => {
-  const info = async (): Promise<{ ts: string }> => {
+  const info = async (): Promise<StreamInfo> => {
     if (shown.way !== undefined) vi.advanceTimersByTime(shown.way)
-    return { ts: new Date(Date.now() + shown.ahead).toISOString() }
+    return { ts: new Date(Date.now() + shown.ahead).toISOString() } as unknown as StreamInfo
   }
-  return new ServerClock({ jsm: { streams: { info } } } as unknown as Connected, { kv: 'x' } as unknown as Subjects)
+  return new ServerClock({} as Connected, {} as Subjects, info)
 }
 
 test('goes back with a server whose clock was set back by minutes, and not for a second', async () => {
@@ -67,15 +68,12 @@ test('is asked again if the machine slept between request and reply', async () =
   vi.useFakeTimers({ toFake: ['Date', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())
   let asked = 0
-  const info = async (): Promise<{ ts: string }> => {
+  const info = async (): Promise<StreamInfo> => {
     const ts = new Date().toISOString()
     if (asked++ === 0) vi.setSystemTime(Date.now() + 20_000)
-    return { ts }
+    return { ts } as unknown as StreamInfo
   }
-  const clock = new ServerClock(
-    { jsm: { streams: { info } } } as unknown as Connected,
-    { kv: 'x' } as unknown as Subjects,
-  )
+  const clock = new ServerClock({} as Connected, {} as Subjects, info)
   expect(Math.abs((await clock.now()).at - Date.now())).toBeLessThanOrEqual(1)
   expect(asked).toBe(2)
 })

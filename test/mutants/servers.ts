@@ -56,6 +56,21 @@ export const SERVERS: readonly Mutant[] = [
     project: 'servers',
   },
   {
+    file: 'store/nats/identity.ts',
+    find: '      if (isReconnected) await this.info()\n',
+    replace: '',
+    breaks: 'nats: an older data directory is taken for the store that it replaced',
+    tests: ['nats/restored-directory.test.ts'],
+    project: 'servers',
+  },
+  {
+    file: 'store/kv/committer.ts',
+    find: 'raised(task))',
+    replace: "task.status === 'pending' ? raised(task) : null)",
+    breaks: 's3, nats: a dead letter of a restored store is replayed under fences that were handed out before',
+    tests: ['s3/identity.test.ts'],
+  },
+  {
     file: 'store/nats/parted-values.ts',
     find: '    await this.#bucket.deleteUnder(keys)\n',
     replace: '',

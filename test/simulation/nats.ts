@@ -3,6 +3,7 @@
  * and engine run over it. Hints are keys here, as on S3: the ready messages of NATS are not simulated.
  */
 
+import type { StreamInfo } from '@nats-io/jetstream'
 import { idOfTaskKey, TASKS } from '../../src/store/kv/records/names.ts'
 import { violations } from '../kv/invariants.ts'
 import type { Host } from './host.ts'
@@ -84,8 +85,8 @@ export const nats = ({ settings, wire, checker, machine, marks }: StoreParts): S
             observe(keyOf(subject), null)
           }
         }),
-      info: () => ask('info', '', () => ({ ts: new Date(machine.wall()).toISOString() })),
     }
+    const info = () => ask('info', '', () => ({ ts: new Date(machine.wall()).toISOString() }) as unknown as StreamInfo)
     const statuses = new Statuses(host, wire)
     const nc = {
       info: { max_payload: MAX_PAYLOAD },
@@ -96,10 +97,17 @@ export const nats = ({ settings, wire, checker, machine, marks }: StoreParts): S
     const subjectsIn = (_stream: string, filter: string): Promise<string[]> =>
       ask('subjects', filter, () => matching(filter))
     const connected = { nc, requests, jsm: { streams }, subjectsIn } as never
-    const clock = new NatsClock(connected, subjects)
+    const clock = new NatsClock(connected, subjects, info)
     const contact = new NatsContact(connected, 'nats://simulated')
     const checkIdentity = async (): Promise<void> => {}
-    const bucket = new NatsBucket('nats://simulated', { connected, subjects, clock, contact, checkIdentity })
+    const bucket = new NatsBucket('nats://simulated', {
+      connected,
+      subjects,
+      clock,
+      contact,
+      checkIdentity,
+      wrote: () => {},
+    })
     try {
       await clock.ask()
     } catch (error) {

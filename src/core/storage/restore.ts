@@ -1,5 +1,5 @@
 /** A store that was brought back from a backup: how it is recognised, and how work goes on in it. */
-import type { TaskStatus } from '../task.ts'
+import type { TaskRecord, TaskStatus } from '../task.ts'
 
 /**
  * Added to the claims of every task that may run again when a restored store is accepted. A worker that held a lease after the backup was taken
@@ -9,6 +9,12 @@ export const FENCE_LEAP = 1_000_000
 
 /** Tasks in these statuses, and those archived from them, may run again: a dead letter was perhaps replayed and claimed after the backup. */
 export const MAY_RUN_AGAIN: readonly TaskStatus[] = ['pending', 'running', 'failed', 'cancelled']
+
+/** The task under a fence that was never handed out; null: it does not run again. */
+export const raised = <Task extends Pick<TaskRecord, 'status' | 'archivedFrom' | 'attempts'>>(
+  task: Task,
+): Task | null =>
+  MAY_RUN_AGAIN.includes(task.archivedFrom ?? task.status) ? { ...task, attempts: task.attempts + FENCE_LEAP } : null
 
 /** Which store this is, and a count that grows while it is used: a smaller one is an older state of it. */
 export interface StoreState {

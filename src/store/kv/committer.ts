@@ -1,6 +1,7 @@
 /** Writes to one task: changes guarded by the revision, renewals guarded by the lease token, and removals. */
 import { HoldfastError } from '../../core/errors.ts'
 import { canCommit, renewed } from '../../core/guards.ts'
+import { raised } from '../../core/storage/restore.ts'
 import { applyChange, type Change, type Instant } from '../../core/task.ts'
 import type { Committed, Removal, Removed, Renewal, Renewed } from '../store.ts'
 import type { RetryingKeyValue } from './access/retrying-key-value.ts'
@@ -46,6 +47,12 @@ export class Committer {
       if (after === 'gone' || after === null) return 'lost'
       return after.task.cancelRequestedAt === null ? 'held' : 'cancel'
     })
+  }
+
+  /** After a restore. False: the task does not run again. */
+  async raiseFence(id: string): Promise<boolean> {
+    const written = await this.#rewrite(id, false, ({ task }) => raised(task))
+    return written !== null && written !== 'gone'
   }
 
   /** Writes what `decide` returns, and decides again if another process wrote first. null: `decide` refused. */

@@ -40,6 +40,7 @@ import { Committer } from './committer.ts'
 import { KvDetachedKeys } from './detached-keys.ts'
 import { KvDocuments } from './documents.ts'
 import { EndedIndex } from './ended/ended-index.ts'
+import { type Guard, guardedDetachedKeys, guardedDocuments } from './guarded.ts'
 import { Contention } from './hints/contention.ts'
 import { HintCache } from './hints/hint-cache.ts'
 import type { HintContext, Hints } from './hints/hints.ts'
@@ -51,6 +52,7 @@ import { OpenKeepers } from './open-keepers.ts'
 import { Places } from './places/places.ts'
 import { sweepRegisters } from './places/sweep-registers.ts'
 import { Queries } from './queries.ts'
+import { raiseFences } from './raise-fences.ts'
 import { Keys } from './records/keys.ts'
 import { isLive, type LiveTask, Tasks } from './records/tasks.ts'
 import { WaitingGroups } from './waiting-groups.ts'
@@ -61,6 +63,8 @@ export interface KvOptions {
   /** Rejects when the store is no longer the one that was opened. Called now and then. */
   readonly checkIdentity?: () => Promise<void>
   readonly examine?: () => Promise<readonly Fact[]>
+  /** Gives the store a new identity. */
+  readonly renewIdentity?: () => Promise<void>
   /** Renews leases on another thread. */
   readonly keeper?: (options: KeeperOptions) => Keeper
   readonly timers?: Timers
@@ -82,6 +86,7 @@ export class KvStore implements Store {
   readonly documents: Documents
   readonly detachedKeys: DetachedKeys
   readonly examine?: () => Promise<readonly Fact[]>
+  readonly acceptRestore?: () => Promise<number>
   readonly keeper?: (options: KeeperOptions) => Keeper
   readonly #kv: RetryingKeyValue
   readonly #discards: Discards
@@ -111,9 +116,15 @@ export class KvStore implements Store {
   #identifiedAt: number
 
   constructor(kv: KeyValue, options: KvOptions) {
-    const { capabilities, leaseTtl, checkIdentity, examine, keeper, timers = systemTimers } = options
+    const { capabilities, leaseTtl, checkIdentity, examine, renewIdentity, keeper, timers = systemTimers } = options
     this.#checkIdentity = checkIdentity
     if (examine !== undefined) this.examine = () => this.#call(examine)
+    if (renewIdentity !== undefined)
+      this.acceptRestore = () =>
+        this.#call(async () => {
+          await renewIdentity()
+          return raiseFences(this.#kv, this.#committer)
+        })
     if (keeper !== undefined)
       this.keeper = (own) =>
         this.#keepers.add(invalidateOnRenew(keeper, own, (id) => this.#renewedByKeeper(id, own.leaseTtl)))
@@ -381,17 +392,3 @@ export class KvStore implements Store {
     await this.#kv.close()
   }
 }
-
-type Guard = <T>(call: () => Promise<T>) => Promise<T>
-
-const guardedDocuments = (documents: Documents, call: Guard): Documents => ({
-  get: (name) => call(() => documents.get(name)),
-  put: (name, value, version) => call(() => documents.put(name, value, version)),
-  list: (prefix) => call(() => documents.list(prefix)),
-  delete: (name, version) => call(() => documents.delete(name, version)),
-})
-
-const guardedDetachedKeys = (keys: DetachedKeys, call: Guard): DetachedKeys => ({
-  list: (page) => call(() => keys.list(page)),
-  put: (records, now) => call(() => keys.put(records, now)),
-})

@@ -28,6 +28,8 @@ interface Parts {
   readonly contact: Contact
   /** Rejects when the store is no longer the one that was opened. */
   checkIdentity(): Promise<void>
+  /** The stream acknowledged a message under this sequence. */
+  wrote(sequence: number): void
 }
 
 export class NatsBucket implements KeyValue {
@@ -39,6 +41,7 @@ export class NatsBucket implements KeyValue {
   readonly #clock: ServerClock
   readonly #contact: Contact
   readonly #checkIdentity: () => Promise<void>
+  readonly #wrote: (sequence: number) => void
   readonly #encoder = new TextEncoder()
   readonly #listed = new Map<string, Listed>()
 
@@ -49,6 +52,7 @@ export class NatsBucket implements KeyValue {
     this.#clock = parts.clock
     this.#contact = parts.contact
     this.#checkIdentity = parts.checkIdentity
+    this.#wrote = parts.wrote
   }
 
   #call<T>(call: () => Promise<T>): Promise<T> {
@@ -94,7 +98,9 @@ export class NatsBucket implements KeyValue {
         { bytes: bytes.length },
       )
     try {
-      return String(await this.#connected.requests.write(this.#subjects.ofKey(key), bytes, { last: sequence }))
+      const written = await this.#connected.requests.write(this.#subjects.ofKey(key), bytes, { last: sequence })
+      this.#wrote(written)
+      return String(written)
     } catch (error) {
       if (isWrongSequence(error)) return null
       throw error

@@ -30,14 +30,17 @@ const CLOCK_KEY = 'clock'
 export class ServerClock {
   readonly #connected: Connected
   readonly #subjects: Subjects
+  readonly #info: () => Promise<StreamInfo>
   #anchor: Anchor | null = null
   #asking: Promise<Anchor> | null = null
   #latest = 0
   #callerTime: Instant | null = null
 
-  constructor(connected: Connected, subjects: Subjects) {
+  /** `info` asks for the facts about the bucket's stream. */
+  constructor(connected: Connected, subjects: Subjects, info: () => Promise<StreamInfo>) {
     this.#connected = connected
     this.#subjects = subjects
+    this.#info = info
   }
 
   async now(): Promise<{ at: Instant; uncertainty: number }> {
@@ -84,7 +87,7 @@ export class ServerClock {
   /** Since 2.10 replies carry the server's time. Before that, only messages do. */
   async #read(): Promise<Instant> {
     const { jsm, requests } = this.#connected
-    const { ts } = (await jsm.streams.info(this.#subjects.kv)) as StreamInfo & { readonly ts?: string }
+    const { ts } = (await this.#info()) as StreamInfo & { readonly ts?: string }
     if (ts !== undefined) return Date.parse(ts)
     const seq = await requests.write(this.#subjects.ofKey(CLOCK_KEY), '')
     const message = await jsm.streams.getMessage(this.#subjects.kv, { seq })

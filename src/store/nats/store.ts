@@ -84,7 +84,7 @@ export const openNats = async (url: string, options: NatsOptions = {}): Promise<
     if (made.isNew) options.onCreated?.()
     const warn = warning(made.replicas, monitor, options)
     if (made.isNew) await warn()
-    const clock = new ServerClock(connected, subjects)
+    const clock = new ServerClock(connected, subjects, () => guard.info())
     await retryOpening(() => clock.ask())
     const { user, password, token, credentials, tls, inboxPrefix, domain } = options
     const own = definedOf({ user, password, token, credentials, tls, inboxPrefix, domain })
@@ -158,7 +158,7 @@ export class NatsStore extends KvStore {
     const later = new LaterHints(connected, subjects, announcements, clock, grouped)
     const lost = new LostDeliveries(connected, subjects, clock)
     const contact = new Contact(connected, parts.address)
-    const place = { connected, subjects, clock, contact, checkIdentity: parts.guard.check }
+    const place = { connected, subjects, clock, contact, checkIdentity: parts.guard.check, wrote: parts.guard.wrote }
     super(new NatsBucket(parts.address, place), {
       capabilities: [],
       leaseTtl: LEASE_TTL,
@@ -170,6 +170,7 @@ export class NatsStore extends KvStore {
         },
       }),
       examine: () => contact.run(() => examine(connected, subjects, parts.monitor)),
+      renewIdentity: () => contact.run(() => parts.guard.renew()),
       hints: (context) => new MessageHints({ ...place, messages, announcements, later, grouped, lost }, context),
     })
     this.#clock = clock

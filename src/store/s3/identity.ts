@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { HoldfastError } from '../../core/errors.ts'
 import { refuseNewer } from '../../core/storage/schema-version.ts'
-import type { KeyValue } from '../kv/access/key-value.ts'
+import type { Entry, KeyValue } from '../kv/access/key-value.ts'
 import { IDENTITY } from '../kv/records/names.ts'
 
 /** The version of the layout of keys and bodies. */
@@ -15,8 +15,9 @@ interface Identity {
 
 type Place = Pick<KeyValue, 'address' | 'get' | 'create'>
 
-const read = async (kv: Place): Promise<Identity | null> => {
-  const entry = await kv.get(IDENTITY)
+const read = async (kv: Place): Promise<Identity | null> => parsed(kv, await kv.get(IDENTITY))
+
+const parsed = (kv: Place, entry: Entry | null): Identity | null => {
   if (entry === null) return null
   try {
     const identity = JSON.parse(entry.value) as Identity
@@ -61,4 +62,14 @@ export const checkIdentity = async (kv: Place, expected: string): Promise<void> 
   const found = await read(kv)
   if (found?.holdfast === expected) return
   throw new HoldfastError('STORE_IDENTITY_CHANGED', `${kv.address} now holds another Holdfast store, or none`)
+}
+
+/** Processes that know the old identity stop. Returns the new one. */
+export const renewIdentity = async (kv: Place & Pick<KeyValue, 'update'>): Promise<string> => {
+  const entry = await kv.get(IDENTITY)
+  const made: Identity = { holdfast: randomUUID(), layout: LAYOUT }
+  const isWritten =
+    parsed(kv, entry) !== null && (await kv.update(IDENTITY, JSON.stringify(made), entry!.mark)) !== null
+  if (!isWritten) throw new HoldfastError('STORE_CONFLICT', `${kv.address}: another process replaced ${IDENTITY}`)
+  return made.holdfast
 }

@@ -11,7 +11,7 @@ import { threadedKeeper } from '../threads/threaded-keeper.ts'
 import { parseAddress } from './address.ts'
 import { loadDriver, type RequestKind } from './client.ts'
 import { examine } from './examine.ts'
-import { checkIdentity, type IdentityOptions, openIdentity } from './identity.ts'
+import { checkIdentity, type IdentityOptions, openIdentity, renewIdentity } from './identity.ts'
 import type { KeeperPlace } from './keeper.ts'
 import { S3KeyValue } from './key-value.ts'
 import { ProofRecord } from './proof-record.ts'
@@ -67,7 +67,7 @@ export const openS3 = async (url: string, options: S3Options = {}): Promise<Stor
     await kv.checkRegion()
     const retrying = new RetryingKeyValue(kv)
     const proof = new ProofRecord(kv, place)
-    const identity = await openProved(retrying, proof, { create, ...(onCreated === undefined ? null : { onCreated }) })
+    let identity = await openProved(retrying, proof, { create, ...(onCreated === undefined ? null : { onCreated }) })
     const { etagsAreBare } = kv
     const keeperPlace: KeeperPlace = { place, credentials, requestTimeout, etagsAreBare }
     const thread = {
@@ -88,6 +88,9 @@ export const openS3 = async (url: string, options: S3Options = {}): Promise<Stor
         await proof.check()
       },
       examine: () => examine(driver, kv, place, proof),
+      renewIdentity: async () => {
+        identity = await renewIdentity(retrying)
+      },
       ...(keeper && { keeper }),
     })
   } catch (refusal) {

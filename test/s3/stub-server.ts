@@ -20,6 +20,8 @@ export interface StubManners {
   readonly keepsAll?: boolean
   /** The only access key that it accepts. Default: all. */
   readonly knows?: string
+  /** Refuses every write and delete, as AWS does without permission. */
+  readonly mayOnlyRead?: boolean
   /** Every reply has this status. */
   readonly status?: number
   readonly code?: string
@@ -93,6 +95,8 @@ export const startStub = async (manners: StubManners = {}): Promise<StubServer> 
     const { status, code = 'Refused', message, knows } = stub.manners
     if (status !== undefined) return refuse(response, status, code, message)
     if (knows !== undefined && signers.at(-1) !== knows) return refuse(response, 403, 'InvalidAccessKeyId')
+    if (stub.manners.mayOnlyRead && request.method !== 'GET')
+      return refuse(response, 403, 'AccessDenied', 'Access Denied')
     if (request.method === 'PUT') return put(key, request, response)
     if (request.method === 'DELETE') {
       objects.delete(key)

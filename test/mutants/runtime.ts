@@ -332,4 +332,18 @@ export const RUNTIME: readonly Mutant[] = [
     breaks: 'the rate of a group is forgotten before its window is over',
     tests: ['core/flow/rate.test.ts'],
   },
+  {
+    file: 'runtime/contact.ts',
+    find: '    this.#checkPulse()\n    try {',
+    replace: '    try {',
+    breaks: 'who was suspended together with the holder of a lease, for less than it lasts, takes it',
+    tests: ['runtime/worker/contact.test.ts'],
+  },
+  {
+    file: 'runtime/tasks/operations.ts',
+    find: '  session.contact.noticeSuspension()\n  if (task',
+    replace: '  if (task',
+    breaks: 'who claims one task again and again, and was suspended together with its holder, takes its lease',
+    tests: ['runtime/worker/contact.test.ts'],
+  },
 ]

@@ -96,6 +96,7 @@ export const claimById = async (
   const token = `${op}.0`
   const { time, random, store } = session
   let task = await read(session, checkId(id))
+  session.contact.noticeSuspension()
   if (task.status === 'running' && task.lease?.workerId === workerId) {
     const held = { token: task.lease.token }
     const deadline = deadlineOf(task)

@@ -219,54 +219,62 @@ it('a monitor that stood still while everybody else did takes nothing when all g
   expect((await watcher.get(id)).output).toBe('finished')
 })
 
-describe('a loop of claimNext that was suspended together with the holder, for less than a lease', () => {
-  /** Beats of the loop: every timer of the caller is late by what `late` says, as after SIGSTOP and SIGCONT. */
-  const suspended = async (worked: number) => {
-    const scene = await begin()
-    const { id, cut } = await busy(scene)
-    let late = 0
-    let used = 0
-    const caller = await scene.another({
-      name: 'caller',
-      clock: {
-        wall: () => scene.clock.wall(),
-        mono: () => scene.clock.mono(),
-        after: (delay, tick) => scene.clock.after(delay + late, tick),
-        processorTime: () => used,
-      },
-    })
-    const looks = async (count: number): Promise<void> => {
-      for (let i = 0; i < count; i++) {
-        await scene.clock.advance(500)
-        await caller.claimNext({ workerId: 'by hand', types: ['other'] })
+const ASKS = {
+  claimNext: (caller: Client) => caller.claimNext({ workerId: 'by hand', types: ['other'] }),
+  claim: (caller: Client, id: string) => caller.claim(id, { workerId: 'by hand' }).catch(() => null),
+}
+
+describe.each(['claimNext', 'claim'] as const)(
+  'a loop of %s that was suspended together with the holder, for less than a lease',
+  (way) => {
+    /** Beats of the loop: every timer of the caller is late by what `late` says, as after SIGSTOP and SIGCONT. */
+    const suspended = async (worked: number) => {
+      const scene = await begin()
+      const { id, cut } = await busy(scene)
+      let late = 0
+      let used = 0
+      const caller = await scene.another({
+        name: 'caller',
+        clock: {
+          wall: () => scene.clock.wall(),
+          mono: () => scene.clock.mono(),
+          after: (delay, tick) => scene.clock.after(delay + late, tick),
+          processorTime: () => used,
+        },
+      })
+      const looks = async (count: number): Promise<void> => {
+        for (let i = 0; i < count; i++) {
+          await scene.clock.advance(500)
+          await ASKS[way](caller, id)
+        }
       }
+      await looks(12)
+      // The holder has renewed within a third of its lease of 5 s. It and the caller stand still for less than a lease.
+      cut(true)
+      late = 4_300
+      await scene.clock.advance(4_300)
+      used += worked
+      late = 0
+      return { scene, id, cut, caller, looks }
     }
-    await looks(12)
-    // The holder has renewed within a third of its lease of 5 s. It and the caller stand still for less than a lease.
-    cut(true)
-    late = 4_300
-    await scene.clock.advance(4_300)
-    used += worked
-    late = 0
-    return { scene, id, cut, caller, looks }
-  }
 
-  it('takes nothing when all go on', async () => {
-    const { scene, id, cut, caller, looks } = await suspended(0)
-    await looks(1)
-    const { lease, status } = (await scene.store.get([id]))[0]!
-    expect(lease!.expiresAt, 'it has lapsed').toBeLessThan(scene.clock.wall())
-    expect(status).toBe('running')
-    await looks(3)
-    expect(await statusOf(scene, id)).toBe('running')
-    cut(false)
-    await scene.clock.advance(70_000)
-    expect((await caller.get(id)).output).toBe('finished')
-  })
+    it('takes nothing when all go on', async () => {
+      const { scene, id, cut, caller, looks } = await suspended(0)
+      await looks(1)
+      const { lease, status } = (await scene.store.get([id]))[0]!
+      expect(lease!.expiresAt, 'it has lapsed').toBeLessThan(scene.clock.wall())
+      expect(status).toBe('running')
+      await looks(3)
+      expect(await statusOf(scene, id)).toBe('running')
+      cut(false)
+      await scene.clock.advance(70_000)
+      expect((await caller.get(id)).output).toBe('finished')
+    })
 
-  it('takes what has lapsed if it computed meanwhile: it saw the store all the time', async () => {
-    const { scene, id, looks } = await suspended(4_300)
-    await looks(1)
-    expect(await statusOf(scene, id)).toBe('failed')
-  })
-})
+    it('takes what has lapsed if it computed meanwhile: it saw the store all the time', async () => {
+      const { scene, id, looks } = await suspended(4_300)
+      await looks(1)
+      expect(await statusOf(scene, id)).toBe('failed')
+    })
+  },
+)

@@ -346,4 +346,11 @@ export const RUNTIME: readonly Mutant[] = [
     breaks: 'who claims one task again and again, and was suspended together with its holder, takes its lease',
     tests: ['runtime/worker/contact.test.ts'],
   },
+  {
+    file: 'runtime/worker/stuck.ts',
+    find: 'keptWithin(attempt, stuckAfter)',
+    replace: 'keptWithin(attempt, 0)',
+    breaks: 'a lease that was renewed after an outage is given up in the next one',
+    tests: ['runtime/worker/contact.test.ts'],
+  },
 ]

@@ -114,9 +114,9 @@ export class Heartbeat {
     this.#held = 0
   }
 
-  /** The lease is being renewed in time. Also true if it was presumed lost during an outage and was then renewed. */
-  keeps(attempt: Attempt): boolean {
-    return this.#holds(attempt) && !this.isOverdue(attempt)
+  /** The lease was renewed so lately that it has not been without renewal for `time`. Also true if it was presumed lost in an outage before that. */
+  keptWithin(attempt: Attempt, time: number): boolean {
+    return this.#holds(attempt) && !this.isOverdue(attempt, this.#session.clock.mono() - time)
   }
 
   #leases(): HeldLease[] {

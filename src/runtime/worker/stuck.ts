@@ -113,12 +113,13 @@ export class StuckHandlers {
 
   #look(): void {
     const now = this.#session.clock.mono()
+    const { stuckAfter } = this.#settings
     for (const [attempt, at] of this.#told) {
       if (at > now) return
       this.#told.delete(attempt)
-      // Contact came back before another worker took the task: the lease still holds, and the run may complete.
-      if (attempt.abortedFor === 'lease-lost' && !attempt.isTimedOut && this.#host.heartbeat.keeps(attempt))
-        this.watch(attempt)
+      // Contact came back before another worker took the task: the run may complete. Perhaps it is lost again, but not for so long.
+      const isKept = !attempt.isTimedOut && this.#host.heartbeat.keptWithin(attempt, stuckAfter)
+      if (attempt.abortedFor === 'lease-lost' && isKept) this.watch(attempt)
       else this.#giveUp(attempt)
     }
   }

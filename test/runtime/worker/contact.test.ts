@@ -67,6 +67,26 @@ describe('the lease of a living worker that was cut off for longer than it lasts
     expect((await caller.get(id)).output).toBe('finished')
   })
 
+  it('is not given up in a second outage because the handler was told of its loss in the first: in between it was renewed', async () => {
+    const scene = await begin()
+    const { id, cut } = await busy(scene)
+    cut(true)
+    await scene.clock.advance(8_000)
+    cut(false)
+    // A handler that ignores its signal is stuck 30 s after it was told.
+    await scene.clock.advance(20_000)
+    cut(true)
+    await scene.clock.advance(8_000)
+    cut(false)
+    const newcomer = await scene.another({ name: 'newcomer' })
+    newcomer
+      .worker()
+      .handle('long', () => 'taken')
+      .start()
+    await scene.clock.advance(60_000)
+    expect((await newcomer.get(id)).output).toBe('finished')
+  })
+
   it('is taken after one lease length of contact if the worker does not come back', async () => {
     const scene = await begin()
     const { id, cut } = await busy(scene)

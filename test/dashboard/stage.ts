@@ -4,6 +4,7 @@ import { inject } from 'vitest'
 import { createHttpHandler, everybody, type HttpHandlerOptions, listen } from '../../src/http/index.ts'
 import { readPages } from '../../src/http/pages.ts'
 import { type Client, connect, silentLogger } from '../../src/index.ts'
+import { type Look, watch } from './seen.ts'
 
 export const hasBrowser = inject('chromium') !== null
 
@@ -17,6 +18,7 @@ export class Stage {
   readonly complaints: string[] = []
   readonly #close: () => Promise<void>
   readonly #pages: Page[] = []
+  readonly #looks: Look[] = []
 
   constructor(client: Client, address: string, close: () => Promise<void>) {
     this.client = client
@@ -35,6 +37,7 @@ export class Stage {
     })
     context.setDefaultTimeout(20_000)
     const page = await context.newPage()
+    this.#looks.push(watch(page))
     page.on('pageerror', ({ message }) => this.complaints.push(message))
     page.on('console', (message) => {
       if (message.type() === 'error') this.complaints.push(message.text())
@@ -60,6 +63,8 @@ export class Stage {
   }
 
   async close(): Promise<void> {
+    // The test may have failed: by the time that this is known, its pages are closed.
+    await Promise.all(this.#looks.map((look) => look()))
     await Promise.all(this.#pages.map((page) => page.context().close()))
     await this.#close()
   }

@@ -6,6 +6,8 @@ import type { Change, Queue } from './types.ts'
 const SHOWN = 40
 const AGAIN = 4_000
 const POLL_EVERY = 3_000
+/** A server that takes longer for its counts is taken for lost. */
+const LONGEST_POLL = 8_000
 /** There is an event every second. After this long without one, a proxy is holding them back. */
 const SILENT = 10_000
 
@@ -50,15 +52,24 @@ const hear = <T>(name: string, then: (data: T) => void): void => {
 
 const isMissing = (): boolean => connection.value !== 'live' || performance.now() - heardAt > SILENT
 
+let isPolling = false
+
 const poll = async (): Promise<void> => {
-  if (document.hidden || !isMissing()) return
-  const read = await get<{ queues: Queue[] }>('/stats').catch((thrown: unknown) => {
-    // A server that refuses is there.
-    if (thrown instanceof ApiError && thrown.status > 0) return null
-    if (!document.hidden && isMissing()) connection.value = 'lost'
-    return undefined
-  })
+  if (isPolling || document.hidden || !isMissing()) return
+  isPolling = true
+  const read = await get<{ queues: Queue[] }>('/stats', {}, LONGEST_POLL)
+    .catch((thrown: unknown) => {
+      // A server that refuses is there.
+      if (thrown instanceof ApiError && thrown.status > 0) return null
+      if (!document.hidden && isMissing()) connection.value = 'lost'
+      return undefined
+    })
+    .finally(() => {
+      isPolling = false
+    })
   if (read === undefined || !isMissing()) return
+  // A stream from before the interruption may be dead without a sign.
+  if (connection.value === 'lost') open()
   connection.value = 'polling'
   if (read === null) return
   setQueues(read.queues)

@@ -23,6 +23,11 @@ interface Options {
 const REST = 1_000
 /** and many times the response time for a slow one: more after a list than after a single task. */
 const REST_AFTER = { list: 30, task: 3 } as const
+/** After a read that failed for a reason that passes. */
+const REST_AFTER_FAILURE = 3_000
+
+/** No answer, one of a proxy, or an error of the server: the same read may succeed later. */
+const passes = ({ status }: ApiError): boolean => status < 400 || status === 408 || status >= 500
 
 interface Asked {
   path: string | null
@@ -73,23 +78,32 @@ export const useResource = <T>(path: string | null, { query = {}, follow, every 
     get<T>(now, given)
       .then(
         (data) => {
-          if (!isNews()) return
-          asked.shown = nth
-          setState({ key: mine, data, error: null })
+          if (isNews()) {
+            asked.shown = nth
+            setState({ key: mine, data, error: null })
+          }
+          return false
         },
         (thrown: unknown) => {
-          if (!isNews() || !(thrown instanceof ApiError)) return
+          if (!isNews() || !(thrown instanceof ApiError)) return false
           asked.shown = nth
           if (thrown.status === 401) isLocked.value = true
           setState((before) => ({ key: mine, data: before.key === mine ? before.data : null, error: thrown }))
+          return passes(thrown)
         },
       )
-      .finally(() => {
+      .then((isRepeated) => {
         if (asked.key !== mine || nth < asked.begun) return
         const ended = performance.now()
         asked.notBefore = ended + Math.max(REST, asked.restAfter * (ended - began))
-        if (asked.again) readSoon()
+        if (isRepeated) asked.timer = setTimeout(readWhenSeen, REST_AFTER_FAILURE)
+        else if (asked.again) readSoon()
       })
+  }, [])
+
+  const readWhenSeen = useCallback(() => {
+    if (document.hidden) asked.timer = setTimeout(readWhenSeen, REST_AFTER_FAILURE)
+    else read()
   }, [])
 
   const readSoon = useCallback(() => {

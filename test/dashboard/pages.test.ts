@@ -1,4 +1,5 @@
 /** Every page opens, by click, by link and by key; what is empty or wrong is said. */
+import type { Route } from 'playwright-core'
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { EVERYTHING, Tokens, VIEWER } from '../../src/http/index.ts'
 import { closeBrowser, hasBrowser, openStage, type Stage } from './stage.ts'
@@ -175,9 +176,45 @@ describe.skipIf(!hasBrowser)('the pages', () => {
     await page.context().setOffline(true)
     await page.goto(`${stage.address}#/schedules`)
     await page.getByRole('alert').getByText('The server does not answer').waitFor()
-    await page.context().setOffline(false)
     await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByRole('alert').getByText('The server does not answer').waitFor()
+    await page.context().setOffline(false)
     await page.getByText('Nothing recurs').waitFor()
+  })
+
+  test('a search whose answer fails, is cut off or is not from Holdfast is repeated until it succeeds', async () => {
+    const page = await stage.open('#/tasks')
+    const failures: readonly (readonly [text: string, fail: (route: Route) => Promise<void>])[] = [
+      ['is away', (route) => route.abort('connectionreset')],
+      ['is cut', (route) => route.fulfill({ status: 200, body: '{"tasks":[' })],
+      ['is late', (route) => route.fulfill({ status: 503, body: '{}' })],
+    ]
+    for (const [text, fail] of failures) {
+      let asked = 0
+      await page.route(/\/tasks\?text=/, (route) => (asked++ === 0 ? fail(route) : route.fallback()))
+      await page.goto(`${stage.address}#/tasks`)
+      await page.getByText('No tasks yet').waitFor()
+      await page.getByRole('searchbox').fill(text)
+      await page.keyboard.press('Enter')
+      await page.getByRole('alert').getByRole('button', { name: 'Try again' }).waitFor()
+      await page.getByText('No task matches').waitFor()
+      expect(asked).toBe(2)
+      await page.unrouteAll()
+    }
+  })
+
+  test('a server that accepts requests and answers none is a lost connection', async () => {
+    const page = await stage.open('#/workers')
+    const submit = page.getByRole('button', { name: 'Submit' })
+    await page.locator('.connection[data-state=live]').waitFor()
+    await page.route(/\/(changes|stats)$/, () => {})
+    await page.reload()
+    await page.getByText('The connection to the server is lost').waitFor()
+    expect(await submit.isDisabled()).toBe(true)
+    // The stream of that time stays without a word: the page opens another one.
+    await page.unrouteAll({ behavior: 'ignoreErrors' })
+    await page.locator('.connection[data-state=live]').waitFor()
+    expect(await submit.isEnabled()).toBe(true)
   })
 })
 

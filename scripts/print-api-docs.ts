@@ -1,6 +1,6 @@
 /**
  * Prints docs/reference: what each entry of the package exports, with its declaration and comments as in the built types. Fails for an exported name
- * that has no sentence of documentation.
+ * that has no sentence of documentation, and for such a member of what users write and read every day.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path/posix'
@@ -180,7 +180,10 @@ const inProse = (text: string): string =>
 const byName = (a: Exported, b: Exported): number => a.name.localeCompare(b.name, 'en')
 
 const section = (one: Exported, places: ReadonlyMap<string, string>, page: string): string => {
-  const used = [...places.keys()].filter((name) => name !== one.name && new RegExp(`\\b${name}\\b`).test(one.text))
+  const code = one.text.replace(/\/\*\*[\s\S]*?\*\//g, '')
+  // In a comment, `claim` is a word and not the function.
+  const textFor = (name: string): string => (/^[a-z]/.test(name) ? code : one.text)
+  const used = [...places.keys()].filter((name) => name !== one.name && new RegExp(`\\b${name}\\b`).test(textFor(name)))
   const links = used.map((name) => {
     const file = places.get(name)!
     return `[${name}](${file === page ? '' : `${file}.md`}#${name.toLowerCase()})`
@@ -192,6 +195,28 @@ const section = (one: Exported, places: ReadonlyMap<string, string>, page: strin
     `\`\`\`ts declaration\n${one.text}\n\`\`\``,
     ...(links.length === 0 ? [] : [`See ${links.join(', ')}.`]),
   ].join('\n\n')
+}
+
+/** Of these, every member has a sentence: its default, its unit, its limits, when it is set. */
+const IN_DETAIL = /(Options|Query|Hooks|Context|Timing|Policy|Changes)$/
+const ALSO_IN_DETAIL: ReadonlySet<string> = new Set(
+  'Client Worker Monitor TaskLease QueueHandle Task HistoryEntry Schedule QueueStats WorkerInfo RemoteClient RemoteTask'.split(
+    ' ',
+  ),
+)
+const MEMBER = /^ {4}(?:readonly |static |get )*(\w+)\??[(:<]/
+
+const membersWithout = ({ name, text }: Exported): string[] => {
+  if (!IN_DETAIL.test(name) && !ALSO_IN_DETAIL.has(name)) return []
+  const lines = text.split('\n')
+  // The first of several overloads speaks for all.
+  const told = new Set(['constructor'])
+  return lines.flatMap((line, n) => {
+    const member = MEMBER.exec(line)?.[1]
+    if (member === undefined || told.has(member)) return []
+    told.add(member)
+    return lines[n - 1]!.trimEnd().endsWith('*/') ? [] : [`${name}.${member}`]
+  })
 }
 
 /** The pages of docs/reference by name, and the names that have no documentation. */
@@ -241,7 +266,9 @@ export const apiPages = (): {
     ].join('\n\n') + '\n',
   )
   const undocumented = placed.flatMap(({ exported }) =>
-    exported.filter(({ doc }) => doc === '').map(({ name, file }) => `${name} (src/${file}.ts)`),
+    exported.flatMap((one) =>
+      [...(one.doc === '' ? [one.name] : []), ...membersWithout(one)].map((name) => `${name} (src/${one.file}.ts)`),
+    ),
   )
   return { pages, undocumented }
 }

@@ -39,9 +39,11 @@ export interface ConnectOptions {
   readonly s3?: Omit<S3Options, 'create'>
   /** For nats:// and tls:// addresses. */
   readonly nats?: Omit<NatsOptions, 'create'>
+  /** Where lines go. Default: standard error, without debug lines. */
   readonly logger?: Logger
   /** For tests: time and chance as arguments. */
   readonly clock?: Clock
+  /** Default: Math.random. */
   readonly random?: Random
 }
 

@@ -14,6 +14,7 @@ import type { Payload } from './values/payload.ts'
 
 /** What `amend` changes of a task that waits; what is left out stays as it is. */
 export interface AmendOptions<Input = unknown> {
+  /** -1000 to 1000, higher first. */
   readonly priority?: number
   /** Not claimable before this instant. Or: */
   readonly at?: InstantInput

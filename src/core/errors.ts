@@ -202,7 +202,9 @@ export type ErrorDetails = Readonly<Record<string, unknown>>
 /** The only error class that Holdfast throws. Branch on `code`, never on `message`. */
 export class HoldfastError extends Error {
   override readonly name = 'HoldfastError'
+  /** What to branch on: docs/errors.md lists all. */
   readonly code: Code
+  /** Facts about this case: the field, the task, the limit. */
   readonly details: ErrorDetails
 
   constructor(code: Code, message: string = CODES[code].text, details: ErrorDetails = {}, cause?: unknown) {
@@ -217,6 +219,7 @@ export class HoldfastError extends Error {
     return typeof advice === 'string' ? advice : CODES[this.code].fix
   }
 
+  /** For logs and answers; without the stack. */
   toJSON(): { name: string; code: Code; message: string; fix: string; details: ErrorDetails } {
     return { name: this.name, code: this.code, message: this.message, fix: this.fix, details: this.details }
   }

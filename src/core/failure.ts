@@ -53,10 +53,13 @@ interface HasHeaders {
 /** Durable sleep: back to pending, due after `delay`. Not a failure; costs no retry. */
 export class RescheduleError extends Error {
   override readonly name: string = 'RescheduleError'
+  /** Milliseconds. */
   readonly delay: number
   /** Used instead of a delay if the response names an instant. */
   readonly at: Instant | null
+  /** Milliseconds by which the expiry moves. */
   readonly extendExpiration: number
+  /** What else waits as long; null: nothing. */
   readonly pause: 'queue' | 'group' | null
 
   constructor(delay: Duration, options: RescheduleOptions & { readonly at?: InstantInput } = {}) {

@@ -10,9 +10,13 @@ export const DEFAULT_RETRY_POLICY: RetryPolicy = { base: 500, multiplier: 2, max
 
 /** A retry policy: what is left out has its default. */
 export interface RetryPolicyOptions {
+  /** The first wait is at most this long. Default 500 ms. */
   readonly base?: Duration
+  /** Each wait may be this many times as long as the one before. At least 1; default 2. */
   readonly multiplier?: number
+  /** No wait is longer. Default 30 s, or `base` if that is longer. */
   readonly max?: Duration
+  /** 'full': from nothing to the whole wait, at random (default). 'equal': from half of it. 'none': exactly the wait. */
   readonly jitter?: Jitter
 }
 

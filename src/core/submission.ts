@@ -21,7 +21,9 @@ export type InstantInput = Date | string | number
 
 /** Options of `submit`. */
 export interface SubmitOptions {
+  /** Default 'default'. 1 to 128 characters of A-Z a-z 0-9 _ . : / - */
   readonly queue?: string
+  /** -1000 to 1000, higher first. Default 0. */
   readonly priority?: number
   /** Whose work it is: a tenant, an account, a resource. The limits of a queue may bind each group. */
   readonly group?: string
@@ -31,11 +33,13 @@ export interface SubmitOptions {
   readonly delay?: Duration
   /** Expires after this time. Or: */
   readonly ttl?: Duration
+  /** Expires at this instant, unless a worker has claimed it by then. Default: never. */
   readonly expiresAt?: InstantInput
   /** Retries after the first run; null: unlimited. Default 3. */
   readonly maxRetries?: number | null
   /** Another name for `maxRetries: n - 1`; 0: unlimited. */
   readonly maxAttempts?: number
+  /** Durable sleeps before the task is dead; null: unlimited, the default. */
   readonly maxReschedules?: number | null
   /**
    * How long to wait between runs, or a name: 'quick' (seconds, 3 retries: the default), 'patient' (minutes, 8 retries),
@@ -44,6 +48,7 @@ export interface SubmitOptions {
   readonly retryPolicy?: RetryPolicyOptions | RetryPolicyName
   /** Limit on one run; null: none. Default 5 minutes. */
   readonly timeout?: Duration | null
+  /** The same key returns the same task instead of creating another one. 1 to 512 characters. */
   readonly idempotencyKey?: string
   /** Ends the key exactly then. Without it, a key lives as long as its task and at least 24 hours. */
   readonly idempotencyTtl?: Duration
@@ -51,6 +56,7 @@ export interface SubmitOptions {
   readonly onMismatch?: 'error' | 'existing'
   /** One task for many triggers of a key, for as long as it waits. Excludes `idempotencyKey`, `id`, `at`, `delay` and `tx`. */
   readonly coalesce?: CoalesceOptions
+  /** For filters and for people: up to 20 names of up to 64 characters, with values of up to 256. */
   readonly tags?: Readonly<Record<string, string>>
   /** Any UUID. Generated if omitted. */
   readonly id?: string

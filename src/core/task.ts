@@ -30,17 +30,25 @@ export type Jitter = 'full' | 'equal' | 'none'
 
 /** Durations in milliseconds; see retry.ts for the rule. */
 export interface RetryPolicy {
+  /** The first wait, before jitter. */
   readonly base: number
+  /** Applied to every further wait. */
   readonly multiplier: number
+  /** No wait is longer. */
   readonly max: number
+  /** How much of a wait is random. */
   readonly jitter: Jitter
 }
 
 /** The right to move a running task. `token` is new on every claim. */
 export interface Lease {
+  /** Proves that a move is the holder's. */
   readonly token: string
+  /** Who holds it. */
   readonly workerId: string
+  /** When it was taken. */
   readonly claimedAt: Instant
+  /** When it lapses, unless it is renewed. */
   readonly expiresAt: Instant
   /** The length at the time of the claim: a renewal keeps it unless it gives another one. */
   readonly ttl: number
@@ -49,11 +57,13 @@ export interface Lease {
 /** An error as data: the thrown value or a cause. */
 export interface ErrorFacts {
   readonly name: string
+  /** At most 4,096 characters. */
   readonly message: string
   /** From the driver or the runtime: `ECONNREFUSED`, `23505`. */
   readonly code?: string
   /** The detail of a database driver: `Key (id)=(7) already exists.` */
   readonly detail?: string
+  /** The beginning of it. */
   readonly stack?: string
   /** `error.cause` and its causes, as far as they fit. */
   readonly cause?: ErrorFacts
@@ -63,6 +73,7 @@ export interface ErrorFacts {
 
 /** An error as it is stored with a task. */
 export interface TaskError extends ErrorFacts {
+  /** When it happened. */
   readonly at: Instant
   /** The value of `attempts` when it happened. */
   readonly attempt: number
@@ -70,20 +81,31 @@ export interface TaskError extends ErrorFacts {
 
 /** The history entry of one move. `n` is the revision after the move, so it does not change when older entries are dropped. */
 export interface HistoryEntry {
+  /** The revision of the task after this move. */
   readonly n: number
+  /** The store's time of the move. */
   readonly at: Instant
+  /** The name of the move: `submit`, `claim`, `complete`, `fail`, … docs/lifecycle.md lists them. */
   readonly move: string
+  /** The status after it. */
   readonly to: TaskStatus
   /** The worker id, or the name of the client. */
   readonly by: string
   /** The lease token for moves out of running, otherwise one id per API call. A repeated call recognises itself by it. */
   readonly op: string
+  /** When the task becomes due, where the move set it. */
   readonly availableAt?: Instant
+  /** When the task expires, where the move set it. */
   readonly expiresAt?: Instant
+  /** Of `expire`: when it was marked. */
   readonly expiredAt?: Instant
+  /** The wait before the next run, in milliseconds. */
   readonly delay?: number
+  /** The number of retries, reschedules or replays after this one. */
   readonly count?: number
+  /** The message of the error. */
   readonly error?: string
+  /** Why, as the caller said. */
   readonly reason?: string
   /** Fields that an amendment changed. */
   readonly changed?: readonly string[]
@@ -122,7 +144,9 @@ export interface JournalEntry {
 
 /** What a task waits for in the middle of its handler. */
 export interface Parked {
+  /** The name of the step that waits. */
   readonly step: string
+  /** A sleep, or the wait for a signal. */
   readonly kind: 'sleep' | 'signal'
   /** The name of the signal. */
   readonly signal?: string

@@ -8,6 +8,7 @@ import type { HttpHandler } from './handler.ts'
 
 /** A server that listens, and how to stop it. */
 export interface Listening {
+  /** The one that was asked for, or the free one that was found. */
   readonly port: number
   /** Accepts no new connections, ends streams, answers claims that wait, and finishes requests in progress. */
   close(): Promise<void>
@@ -15,7 +16,9 @@ export interface Listening {
 
 /** Where a server listens, and how many connections it takes. */
 export interface ListenOptions {
+  /** The address to listen on: '127.0.0.1', or '0.0.0.0' for all. */
   readonly host: string
+  /** 0: any free one, which `port` of the result tells. */
   readonly port: number
   /** Maximum number of connections from one address, so that one client cannot keep the others out; null: no limit, for a server behind a proxy. Default 200. */
   readonly perAddress?: number | null

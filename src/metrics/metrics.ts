@@ -36,9 +36,11 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof MetricsOptions>(['of', 'follo
 
 /** Metrics of a client as text for Prometheus. */
 export interface Metrics {
+  /** To add metrics of your own. */
   readonly registry: Registry
   /** The response for a scraper. */
   text(): Promise<{ readonly type: string; readonly text: string }>
+  /** Stops counting what this process does. */
   close(): void
 }
 

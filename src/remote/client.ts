@@ -17,6 +17,7 @@ import { RemoteWorker, type RemoteWorkerOptions } from './worker.ts'
 
 /** Options of any call over HTTP. */
 export interface CallOptions {
+  /** When it aborts, the call rejects with ABORTED. What the server has begun may still happen. */
   readonly signal?: AbortSignal
 }
 
@@ -28,8 +29,11 @@ export interface RemoteWaitOptions extends CallOptions {
 
 /** One task of `submitMany`: its type, its input and its options. */
 export interface RemoteSubmitItem {
+  /** Which handler runs it. */
   readonly type: TypeOrDefinition
+  /** JSON, or bytes. */
   readonly input: unknown
+  /** As of `submit`; those given to `submitMany` apply where these say nothing. */
   readonly options?: SubmitOptions
 }
 
@@ -38,12 +42,19 @@ export type RemoteSubmitResult = { readonly task: RemoteTask } | { readonly erro
 
 /** Filters and limits of `list`. */
 export interface RemoteListOptions extends CallOptions {
+  /** A status or a view, or several: 'failed', 'ready', 'retrying', … Archived tasks are left out unless asked for. */
   readonly status?: string | readonly string[]
+  /** Of this type. */
   readonly type?: TypeOrDefinition
+  /** In this queue. */
   readonly queue?: string
+  /** Of this group. */
   readonly group?: string
+  /** How many a page has at most. */
   readonly limit?: number
+  /** The `cursor` of the page before. */
   readonly cursor?: string
+  /** By creation. Default 'newest'. */
   readonly order?: 'newest' | 'oldest'
 }
 
@@ -105,6 +116,7 @@ export class RemoteClient {
     )
   }
 
+  /** TASK_NOT_FOUND when no task has this id. */
   get(id: string, options?: CallOptions): Promise<RemoteTask>
   get<T extends TypeOrDefinition>(
     type: T,
@@ -177,6 +189,7 @@ export class RemoteClient {
     }
   }
 
+  /** A pending task ends at once. A running one is asked to stop: its signal aborts. */
   cancel(id: string, { signal, ...body }: CallOptions & { readonly reason?: string } = {}): Promise<RemoteTask> {
     return this.#move(id, 'cancel', body, signal, true)
   }

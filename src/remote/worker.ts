@@ -20,6 +20,7 @@ export interface RemoteWorkerOptions {
   readonly concurrency?: number
   /** Default ['default']. */
   readonly queues?: readonly string[]
+  /** How long a lease lasts without a renewal. Default: that of the store. */
   readonly leaseTtl?: Duration
   /** How long the server waits for work before it answers. Default 20 s; 0 where requests must be short. */
   readonly wait?: Duration
@@ -31,14 +32,19 @@ export interface RemoteWorkerOptions {
 
 /** What a handler over HTTP gets. Steps, `client` and transactions need a worker on the store. */
 export interface RemoteContext<Input = unknown> {
+  /** Its `input` is as submitted. */
   readonly task: RemoteTask<Input>
   /** Aborts with an AbortedError that says why. */
   readonly signal: AbortSignal
+  /** Grows with every claim: pass it along with writes to other systems. */
   readonly fence: number
+  /** The number of this run, starting at 1. */
   readonly attempt: number
+  /** As histories show it. */
   readonly workerId: string
   /** Sent with the next heartbeat; the last value wins. */
   progress(value: unknown): void
+  /** `return ctx.reschedule('60s')`: durable sleep. */
   reschedule(delay: Duration, options?: RescheduleOptions): RescheduleError
 }
 

@@ -149,10 +149,12 @@ export class Client extends TaskCalls {
     return this.run((session) => findByKey(session, key), options)
   }
 
+  /** Every move of the task: the first, and the last 99. */
   async history(id: string, options?: CallOptions): Promise<readonly HistoryEntry[]> {
     return (await this.get(id, options)).history
   }
 
+  /** One page of matching tasks, newest first, without histories and steps. */
   list({ signal, ...options }: ListOptions & CallOptions = {}): Promise<TaskPage> {
     return this.run((session) => listTasks(session, options), { signal })
   }
@@ -292,6 +294,7 @@ export class Client extends TaskCalls {
     return queueHandle(this.queues, checkName(name, 'queue'), (work, options) => this.run(work, options))
   }
 
+  /** A worker on this store. Give it handlers, then `start`, `run` or `drain`. */
   worker(options: WorkerOptions = {}): Worker {
     const worker = new Worker(this.#open(), this, this.queues, this.#retention, this.#scheduler, options)
     this.#workers.add(worker)

@@ -9,9 +9,13 @@ export type SubmitDefaults = Omit<SubmitOptions, 'id' | 'idempotencyKey' | 'coal
 
 /** `Input` is what submit takes. `Parsed` is what the handler receives. `Output` is what the handler and `wait` return. */
 export interface TaskDefinition<Input = unknown, Parsed = Input, Output = unknown> {
+  /** The name under which workers find the handler. */
   readonly type: string
+  /** The schema of the input; null if only its type was declared. */
   readonly input: StandardSchemaV1<Input, Parsed> | null
+  /** The schema of the output; null if there is none. */
   readonly output: StandardSchemaV1<unknown, Output> | null
+  /** Defaults of its tasks. */
   readonly options: SubmitDefaults
 }
 
@@ -105,6 +109,7 @@ type ParsedOf<S> = S extends StandardSchemaV1<unknown, infer Parsed> ? Parsed : 
 export interface DefineOptions<I, O> extends SubmitDefaults {
   /** Any Standard Schema: zod, valibot, arktype. Submit checks with it; the worker parses again. */
   readonly input?: I
+  /** Checks what the handler returns, and gives `wait` its type. */
   readonly output?: O
 }
 

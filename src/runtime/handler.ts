@@ -30,6 +30,7 @@ export interface StepContext {
 
 /** The handler's own open transaction, on PostgreSQL or SQLite: what is written commits with it, or not at all. */
 export interface InTransaction {
+  /** A transaction of yours that is open on the database of the store. */
   readonly tx: Transaction
 }
 
@@ -47,6 +48,7 @@ export interface WaitForOptions<Value = unknown> {
 export interface TaskContext<Input = unknown> {
   /** Its `input` is as submitted. The handler's first argument is the input after parsing. */
   readonly task: Task<Input>
+  /** The client of the worker: to submit, read and wait for other tasks. */
   readonly client: Client
   /** Aborts with an AbortedError that says why. */
   readonly signal: AbortSignal
@@ -54,7 +56,9 @@ export interface TaskContext<Input = unknown> {
   readonly fence: number
   /** The number of this run, starting at 1. */
   readonly attempt: number
+  /** As histories show it. */
   readonly workerId: string
+  /** Adds the task's id, type and attempt to each line. */
   readonly log: Logger
   /** Visible to other processes within about half a second; the last value wins. */
   progress(value: unknown): void
@@ -94,10 +98,13 @@ export interface BatchOptions {
 
 /** Of a batch. `Input`: as the tasks were submitted. */
 export interface BatchContext<Input = unknown> {
+  /** The client of the worker. */
   readonly client: Client
   /** Aborts when the batch times out, when the worker stops, and when every task of it was cancelled or lost. */
   readonly signal: AbortSignal
+  /** As histories show it. */
   readonly workerId: string
+  /** Adds the type and the number of tasks to each line. */
   readonly log: Logger
   /** The context of one task: its own signal, fence, progress and log. */
   of(task: { readonly id: string }): TaskContext<Input>

@@ -24,6 +24,7 @@ export class Monitor {
     this.#sweeper = new Sweeper(session, queues, `${session.name}/monitor-${newOp()}`)
   }
 
+  /** Sweeps until `stop`. */
   start(): this {
     if (this.#isRunning) return this
     this.#isRunning = true
@@ -33,6 +34,7 @@ export class Monitor {
     return this
   }
 
+  /** Resolves when the sweep in progress has ended. */
   async stop(): Promise<void> {
     if (!this.#isRunning) return
     this.#isRunning = false

@@ -118,16 +118,23 @@ export type Removed = 'removed' | 'conflict' | 'gone'
 
 /** A filter of tasks as a store takes it. */
 export interface Query {
+  /** In this queue. */
   readonly queue?: string
+  /** Of this type. */
   readonly type?: string
+  /** Of this group. */
   readonly group?: string
   /** Tasks in any of these views. */
   readonly views?: readonly ViewFilter[]
+  /** With this tag, exactly. */
   readonly tag?: { readonly name: string; readonly value: string }
   /** Running tasks held by this worker. */
   readonly workerId?: string
+  /** Submitted later than this instant. */
   readonly createdAfter?: Instant
+  /** Submitted earlier. */
   readonly createdBefore?: Instant
+  /** Ended earlier, in whatever status. */
   readonly completedBefore?: Instant
   /**
    * Submitted or moved after this instant. A store may find recently submitted tasks by the time in their id. A task whose id has
@@ -240,9 +247,13 @@ export interface HeldLease {
 
 /** Options of the keeper of leases. */
 export interface KeeperOptions {
+  /** Who holds the leases. */
   readonly workerId: string
+  /** Which leases to renew, shared with the thread. */
   readonly board: LeaseBoard
+  /** Milliseconds. */
   readonly leaseTtl: number
+  /** Milliseconds between two renewals. */
   readonly every: number
   /** All leases that are held now, for a thread that was restarted. */
   held(): readonly HeldLease[]
@@ -283,6 +294,7 @@ export const UNHELD = -1
 export interface InsertOptions {
   /** The caller's transaction, for stores with `transactions`. The insert takes effect when it commits. */
   readonly tx?: unknown
+  /** null: the store's clock. */
   readonly now: Instant | null
   /**
    * The caller's estimate of the store's time. A store that reads its clock during the insert writes nothing and rejects with

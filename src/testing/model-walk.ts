@@ -8,7 +8,9 @@ import { Random } from './random.ts'
 
 /** How long a walk is, and from which seed. */
 export interface WalkOptions {
+  /** The same seed makes the same walk. */
   readonly seed: number
+  /** How many commands. */
   readonly steps: number
   /** Also amend pending tasks. Default true. */
   readonly amends?: boolean

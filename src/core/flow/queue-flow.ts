@@ -6,7 +6,9 @@ import { isInForce, type Pause, strongerPause } from './pause.ts'
 
 /** Limits, and who set them when. */
 export interface QueueLimits extends LimitOptions {
+  /** When they were set, in ISO 8601. */
   readonly at: string
+  /** Who set them. */
   readonly by: string
 }
 

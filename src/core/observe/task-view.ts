@@ -39,34 +39,63 @@ const INSTANTS: ReadonlySet<string> = new Set([
 
 /** Instants are milliseconds here and ISO 8601 in JSON. Its fields never change: `client.get(id)` reads the current state. */
 export class Task<Input = unknown, Output = unknown> {
+  /** A UUID; made by the client as UUIDv7, so that ids sort by creation. */
   readonly id: string
+  /** The queue that it was submitted to. It never changes. */
   readonly queue: string
+  /** Which handler runs it. */
   readonly type: string
+  /** pending, running, completed, failed, cancelled, expired or archived. */
   readonly status: TaskStatus
+  /** -1000 to 1000, higher first. */
   readonly priority: number
+  /** Whose work it is: limits and turns go by it. null: nobody's in particular. */
   readonly group: string | null
+  /** How the input is stored: as JSON, or as base64 where it is bytes. */
   readonly encoding: Encoding
+  /** Not claimable before this instant. */
   readonly availableAt: Instant
+  /** Expires then unless it was claimed; null: never. */
   readonly expiresAt: Instant | null
+  /** When it was marked expired; null if it was not. */
   readonly expiredAt: Instant | null
+  /** The key that it was submitted with. */
   readonly idempotencyKey: string | null
+  /** How often it was claimed. It never decreases: it is the fence. */
   readonly attempts: number
+  /** Retries used. A replay sets it back to 0. */
   readonly retryCount: number
+  /** Retries after the first run; null: unlimited. */
   readonly maxRetries: number | null
+  /** Durable sleeps so far. A replay sets it back to 0. */
   readonly rescheduleCount: number
+  /** null: unlimited. */
   readonly maxReschedules: number | null
+  /** How often it was replayed from the dead letters. */
   readonly replayCount: number
+  /** The id of the task that replaced it, after a replay as a new task. */
   readonly replayedAs: string | null
+  /** The id of the dead letter that it replaces. */
   readonly replayOf: string | null
+  /** Limit on one run in milliseconds; null: none. */
   readonly timeout: number | null
+  /** A running task was asked to stop then; null if it was not. */
   readonly cancelRequestedAt: Instant | null
+  /** The error of the latest failed run. It stays when a later run succeeds. */
   readonly lastError: TaskError | null
+  /** When it was submitted. */
   readonly createdAt: Instant
+  /** When it last moved. Renewals of a lease and progress are no moves. */
   readonly updatedAt: Instant
+  /** When its latest run began; null before the first. */
   readonly startedAt: Instant | null
+  /** When it ended, in whatever status; null until then. */
   readonly completedAt: Instant | null
+  /** The status that it had before it was archived. */
   readonly archivedFrom: TaskStatus | null
+  /** The schedule that created it. */
   readonly scheduleId: string | null
+  /** 1 when it is submitted, one more with every move. */
   readonly revision: number
   /** Empty on the task that a handler gets; `client.history(id)` reads it. */
   readonly history: readonly HistoryEntry[]
@@ -76,11 +105,17 @@ export class Task<Input = unknown, Output = unknown> {
   readonly parked: Parked | null
   /** How often a replay has forgotten its steps. */
   readonly generation: number
+  /** Empty if it has none. */
   readonly tags: Readonly<Record<string, string>>
+  /** The policy in force, also where the default applies. */
   readonly retryPolicy: RetryPolicy
+  /** Who runs it and until when; null unless it is running. */
   readonly lease: ShownLease | null
+  /** What was submitted, before any schema parsed it. */
   declare readonly input: Input
+  /** What the handler returned; null until it has completed. */
   declare readonly output: Output | null
+  /** The last value that a handler reported in its latest run; null if none. */
   declare readonly progress: unknown
   /** Its recorded steps, sleeps and waits. Empty on a task from a list, and on the task that a handler gets: see `ctx.steps`. */
   declare readonly steps: readonly ShownStep[]
@@ -183,6 +218,7 @@ export class Task<Input = unknown, Output = unknown> {
     },
   }
 
+  /** True if nobody may claim it any more at this instant, whether it has been marked or not. */
   isExpiredAt(instant: Instant): boolean {
     return isExpiredAt(this.#record, instant)
   }
@@ -202,6 +238,7 @@ export class Task<Input = unknown, Output = unknown> {
     return this.toJSON()
   }
 
+  /** As plain data, with instants as ISO 8601. */
   toJSON(): Record<string, unknown> {
     return this.#shown({ input: this.input, output: this.output, progress: this.progress })
   }

@@ -6,7 +6,9 @@ import type { HistoryEntry, Instant, JournalEntry, TaskRecord } from '../task.ts
  * `timeout`: no signal came in time. `signal`: a signal arrived.
  */
 export interface StepMoment {
+  /** When it was recorded. */
   readonly at: Instant
+  /** What was recorded: a result, or the beginning or end of a sleep or a wait. */
   readonly kind: JournalEntry['kind']
   /** The name of the step; of `signal`, the name of the signal. */
   readonly name: string

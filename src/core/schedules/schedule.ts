@@ -22,6 +22,7 @@ export type ScheduledTaskOptions = Omit<
 export interface ScheduleTiming {
   /** Five fields (minute hour day month weekday), six with seconds first, or @daily and similar. Or: */
   readonly cron?: string
+  /** A fixed interval. */
   readonly every?: Duration
   /** For `every`: the original grid (default), or the end of the last run plus the interval. */
   readonly mode?: ScheduleMode
@@ -40,20 +41,27 @@ export interface SchedulePolicy {
   readonly overlap?: Overlap
   /** Slots missed by 60 s or more: dropped (default), the newest fires at once, or up to 1,000 of them fire. */
   readonly catchUp?: CatchUp
+  /** Options of the tasks that it creates: queue, priority, ttl, timeout and others. */
   readonly options?: ScheduledTaskOptions
 }
 
 /** A slot that created no task. `overlap`: this task had not ended; `missed`: no worker fired it in time. */
 export interface SkippedSlot {
+  /** When a task was due. */
   readonly slot: Instant
+  /** Why none was created. */
   readonly reason: 'overlap' | 'missed'
+  /** Of an overlap: the task that had not ended. */
   readonly taskId?: string
 }
 
 /** A slot that has passed, with what became of it: a task, or the reason why there is none. */
 export interface PastSlot {
+  /** When a task was due. */
   readonly slot: Instant
+  /** The task that was created, or the one that had not ended. */
   readonly taskId?: string
+  /** Why none was created; absent if one was. */
   readonly reason?: SkippedSlot['reason']
 }
 
@@ -177,27 +185,41 @@ export const checkTaskOptions = (type: string, input: Payload, options: Schedule
 
 /** A schedule as an application sees it, at one moment. Instants are milliseconds here and ISO 8601 in JSON. */
 export class Schedule {
+  /** The name that it was created with. */
   readonly id: string
+  /** Different after every change: the task of a slot belongs to the schedule as it was then. */
   readonly incarnation: string
+  /** The type of its tasks. */
   readonly type: string
+  /** The expression; null for an interval. */
   readonly cron: string | null
+  /** The IANA name for `cron`; null for an interval. */
   readonly timezone: string | null
   /** Milliseconds. */
   readonly every: number | null
+  /** Of an interval: 'fixed-rate' or 'fixed-delay'; null for `cron`. */
   readonly mode: ScheduleMode | null
+  /** What happens while its last task has not ended. */
   readonly overlap: Overlap
+  /** What happens to slots that were missed. */
   readonly catchUp: CatchUp
+  /** Options of its tasks. */
   readonly options: ScheduledTaskOptions
+  /** A paused schedule does not fire. */
   readonly paused: boolean
   /** Every slot up to it is handled. */
   readonly cursor: Instant
   /** The next slot; null while it is paused, or waits for the end of a run. */
   readonly nextAt: Instant | null
+  /** The task of the last slot that fired; null before the first. */
   readonly lastTaskId: string | null
+  /** The last slot that created no task, and why; null if there is none. */
   readonly lastSkipped: ScheduleRecord['lastSkipped']
   /** The last 20 slots that have passed, the oldest first. */
   readonly past: readonly PastSlot[]
+  /** When it was created. */
   readonly createdAt: Instant
+  /** When it was last changed, paused or resumed. */
   readonly updatedAt: Instant
   readonly #record: ScheduleRecord
 
@@ -223,10 +245,12 @@ export class Schedule {
     this.updatedAt = record.updatedAt
   }
 
+  /** The input of its tasks. */
   get input(): unknown {
     return decodePayload(this.#record.input, this.#record.encoding)
   }
 
+  /** Instants as ISO 8601. */
   toJSON(): Record<string, unknown> {
     const iso = (at: Instant | null): string | null => (at === null ? null : new Date(at).toISOString())
     const { encoding, input } = this.#record

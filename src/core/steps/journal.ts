@@ -104,8 +104,11 @@ export const checkStepName = (name: unknown, field = 'name'): string => {
 
 /** A step as an API shows it. */
 export interface ShownStep {
+  /** As the handler named it. */
   readonly name: string
+  /** A step, a sleep, or the wait for a signal. */
   readonly kind: 'step' | 'sleep' | 'signal'
+  /** What has become of it. */
   readonly status: 'done' | 'sleeping' | 'waiting' | 'timed-out' | 'refused'
   /** When it was recorded or begun. */
   readonly at: Instant
@@ -113,6 +116,7 @@ export interface ShownStep {
   readonly until?: Instant | null
   /** The name of the signal that it waits for or took. */
   readonly signal?: string
+  /** The result of a step, or the value of a signal. */
   readonly value?: unknown
   /** Why the schema refused the signal. */
   readonly error?: string
@@ -120,10 +124,15 @@ export interface ShownStep {
 
 /** A signal that no step has taken. */
 export interface ShownSignal {
+  /** Given by the sender, or made for it: a repeat with the same id is kept once. */
   readonly id: string
+  /** What a step waits for. */
   readonly name: string
+  /** When it was sent. */
   readonly at: Instant
+  /** Who sent it. */
   readonly by?: string
+  /** What was sent. */
   readonly value?: unknown
 }
 

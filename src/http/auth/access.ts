@@ -5,6 +5,7 @@ import type { Session } from './sessions.ts'
 
 /** What a caller may do. */
 export interface Access {
+  /** What it may do. */
   readonly rights: readonly Right[]
   /** The browser sends the credential automatically (a cookie), so a change must also prove which page sent it. */
   readonly ambient?: boolean

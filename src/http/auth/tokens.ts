@@ -7,7 +7,9 @@ import { type Session, Sessions } from './sessions.ts'
 
 /** A secret, and what the caller that has it may do. */
 export interface Token {
+  /** 24 to 512 characters. */
   readonly token: string
+  /** `VIEWER`, `OPERATOR`, `WORKER`, `EVERYTHING`, or a list of your own. */
   readonly rights: readonly Right[]
   /** In histories, pauses and jobs. Default: the token is not named there. */
   readonly name?: string

@@ -57,6 +57,7 @@ export interface PruneOptions {
   readonly olderThan: Duration
   /** Default: every terminal status but archived. */
   readonly status?: TaskStatus | readonly TaskStatus[]
+  /** Only of this queue. */
   readonly queue?: string
   /** Remove no more than this. */
   readonly limit?: number
@@ -111,6 +112,7 @@ const writeRetention = async (session: Session, options: RetentionOptions | null
 
 /** Reads and sets how long the store keeps ended tasks. */
 export interface RetentionHandle {
+  /** What is set in the store for all processes; null if nothing is. */
   get(): Promise<RetentionOptions | null>
   /** null: only the options of each process apply. */
   set(options: RetentionOptions | null): Promise<void>

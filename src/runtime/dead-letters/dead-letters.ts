@@ -18,9 +18,13 @@ import { type DeadQuery, Selection, type Which } from './selection.ts'
 
 /** Dead letters with the same error. */
 export interface DeadGroup extends Fingerprint {
+  /** How many dead letters have this error. */
   readonly count: number
+  /** When the first of them died. */
   readonly firstSeenAt: Instant
+  /** When the latest of them died. */
   readonly lastSeenAt: Instant
+  /** The types of their tasks. */
   readonly types: readonly string[]
   /** The most recent one. */
   readonly sample: Task
@@ -30,6 +34,7 @@ export interface DeadGroup extends Fingerprint {
 export interface DeadGroups {
   /** Largest first. */
   readonly groups: readonly DeadGroup[]
+  /** How many dead letters were read, the newest first. */
   readonly scanned: number
   /** There are more dead letters than were scanned, so the counts are lower bounds. */
   readonly capped: boolean
@@ -49,6 +54,7 @@ export interface ReplayOptions extends BulkOptions {
   readonly fresh?: boolean
   /** The expiry of the replayed tasks. Default: they do not expire. */
   readonly ttl?: Duration
+  /** The same as an instant. */
   readonly expiresAt?: InstantInput
 }
 
@@ -56,6 +62,7 @@ export interface ReplayOptions extends BulkOptions {
 export interface ReplayReport extends BulkReport {
   /** One result per task that was tried: the task that will run, or the error. */
   readonly results: readonly EachResult[]
+  /** What became of the canaries; null if there were none. */
   readonly canary: { readonly replayed: number; readonly failed: readonly string[] } | null
 }
 

@@ -12,7 +12,9 @@ import { type TaskQuery, toQuery } from '../tasks/inspect.ts'
 
 /** Like the query of `list`, without a status. `group` is a fingerprint from `groups`; the group of the task is `taskGroup`. */
 export interface DeadQuery extends Omit<TaskQuery, 'status' | 'workerId' | 'group'> {
+  /** Of this error. */
   readonly group?: string
+  /** Of this group of tasks: a tenant, an account. */
   readonly taskGroup?: string
 }
 

@@ -10,8 +10,11 @@ export type { TaskChange }
 
 /** Which changes are followed, from when, and until when. */
 export interface FollowOptions {
+  /** Only of this queue. */
   readonly queue?: string
+  /** Only of this type. */
   readonly type?: string
+  /** Only of tasks with this tag. */
   readonly tag?: { readonly name: string; readonly value: string }
   /** Also report changes since this instant. Default: only changes from now on. */
   readonly since?: InstantInput

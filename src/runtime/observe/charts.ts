@@ -68,6 +68,7 @@ const RANGES: Readonly<Record<ChartRange, { readonly step: number; readonly poin
 
 /** Which part of the past a chart shows, and of which queue. */
 export interface ChartQuery extends ChartFilter {
+  /** How far back, and thereby how fine: 5 s, a minute, 10 minutes or an hour for each point. */
   readonly range: ChartRange
 }
 

@@ -18,11 +18,15 @@ import { liveWorkers, type WorkerInfo } from '../worker/registration.ts'
 
 /** The answer of `why`: a sentence, and the facts behind it. */
 export interface Explanation extends Reason {
+  /** The task at that moment. */
   readonly task: Task
+  /** The store's time. */
   readonly now: Instant
+  /** Its whole queue is paused. */
   readonly queuePaused: boolean
   /** Counted up to 10,000. */
   readonly queueReady: Count
+  /** Counted up to 10,000. */
   readonly queueRunning: Count
   /** The live workers that serve its queue and handle its type. */
   readonly workers: readonly WorkerInfo[]

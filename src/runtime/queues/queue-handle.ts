@@ -13,6 +13,7 @@ export interface QueueHandle {
    * over one with it; of two with `until`, the later one applies.
    */
   pause(options?: PauseOptions & CallOptions): Promise<void>
+  /** Ends a pause. Workers claim again within 5 s. */
   resume(options?: ResumeOptions & CallOptions): Promise<void>
   /**
    * Sets the limits of the queue for all workers and every way to claim, replacing earlier ones; null removes them. Every worker sees them within 5 s.
@@ -21,6 +22,7 @@ export interface QueueHandle {
   limit(limits: LimitOptions | null, options?: CallOptions): Promise<void>
   /** null if it has none. */
   limits(options?: CallOptions): Promise<QueueLimits | null>
+  /** True while the whole queue is paused; a paused group does not count. */
   isPaused(): Promise<boolean>
   /** Removes an unused queue from the list of queues. Its tasks, if any, stay. */
   forget(): Promise<void>

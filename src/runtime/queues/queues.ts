@@ -16,6 +16,7 @@ import { Limits } from './limits.ts'
 
 /** How long and why a queue, or one group of it, is paused. */
 export interface PauseOptions {
+  /** Shown to others with the pause, for example in the dashboard. */
   readonly reason?: string
   /** When the pause ends by itself. Default: the queue must be resumed. */
   readonly until?: InstantInput

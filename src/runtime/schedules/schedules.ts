@@ -56,7 +56,9 @@ interface SchedulePlan<T extends TypeOrDefinition> extends SchedulePolicy {
 
 /** Fields that are left out keep their value. Any of cron, every, mode, timezone replaces the whole timing. */
 export interface ScheduleChanges extends ScheduleTiming, SchedulePolicy {
+  /** The type of tasks from now on. */
   readonly type?: string | TaskDefinition
+  /** Their input from now on. */
   readonly input?: unknown
 }
 

@@ -17,13 +17,21 @@ import type { Session } from '../session.ts'
 export interface TaskQuery {
   /** A status or a view, or several: 'failed', 'ready', 'scheduled', 'retrying', 'dead', … Archived tasks are left out unless asked for. */
   readonly status?: string | readonly string[]
+  /** In this queue. */
   readonly queue?: string
+  /** Of this type. */
   readonly type?: string
+  /** Of this group. */
   readonly group?: string
+  /** With this tag, exactly. */
   readonly tag?: { readonly name: string; readonly value: string }
+  /** Running, and held by this worker. */
   readonly workerId?: string
+  /** Submitted later than this instant. */
   readonly createdAfter?: InstantInput
+  /** Submitted earlier. */
   readonly createdBefore?: InstantInput
+  /** Ended earlier, in whatever status. */
   readonly completedBefore?: InstantInput
 }
 
@@ -44,6 +52,7 @@ export interface ListOptions extends TaskQuery {
 
 /** One page of tasks, and the cursor of the next. */
 export interface TaskPage {
+  /** Without their histories and steps: `get` reads those. */
   readonly tasks: readonly Task[]
   /** Hand it back for the next page; null: this was the last. */
   readonly cursor: string | null
@@ -51,6 +60,7 @@ export interface TaskPage {
 
 /** Exact up to the cap, and larger than the cap where the store knows the number at no cost. */
 export interface Count {
+  /** How many were counted. */
   readonly count: number
   /** There are more tasks, or, with `maxScanned`, there may be. */
   readonly capped: boolean
@@ -61,7 +71,9 @@ type ShownPause = Pick<Pause, 'at' | 'by' | 'reason' | 'until'>
 
 /** How many tasks a queue has. Scheduled ones are counted without those that are retrying. */
 export interface QueueStats extends QueueCounts {
+  /** Its name. */
   readonly queue: string
+  /** The whole queue is paused. */
   readonly paused: boolean
   /** When the pause ends by itself; null: it must be resumed, or the queue is not paused. */
   readonly pausedUntil: Instant | null
@@ -69,6 +81,7 @@ export interface QueueStats extends QueueCounts {
   readonly pause: ShownPause | null
   /** null: it has none. */
   readonly limits: LimitOptions | null
+  /** The groups that are paused, by name. */
   readonly pausedGroups: readonly string[]
   /** By group. */
   readonly groupPauses: Readonly<Record<string, ShownPause>>

@@ -34,10 +34,12 @@ export class TaskLease {
     this.task = new Task(record)
   }
 
+  /** Proves that this is the holder. null for a lease that was opened by its worker id. */
   get token(): string | null {
     return 'token' in this.#holder ? this.#holder.token : null
   }
 
+  /** Who holds it, as of the claim. */
   get workerId(): string | null {
     return this.#record.lease?.workerId ?? null
   }
@@ -60,6 +62,7 @@ export class TaskLease {
     return this.#move(['complete'], (task) => machine.complete(task, this.#holder, taken, this.#session.time.now()))
   }
 
+  /** Ends the run as failed, as if a handler had thrown `error`: a PermanentError uses no retry. */
   fail(error: unknown, { signal }: CallOptions = {}): Promise<Task> {
     if (signal !== undefined) return this.#until(signal, (lease) => lease.fail(error))
     const permanent = isPermanent(error)
@@ -69,6 +72,7 @@ export class TaskLease {
     )
   }
 
+  /** Durable sleep: gives the task back until `delay` has passed, without a retry. */
   async reschedule(delay: Duration, { signal, ...options }: RescheduleOptions & CallOptions = {}): Promise<Task> {
     if (signal !== undefined) return this.#until(signal, (lease) => lease.reschedule(delay, options))
     const wish = new RescheduleError(delay, options)

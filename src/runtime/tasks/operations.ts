@@ -71,7 +71,9 @@ export const findByKey = async (session: Session, key: string): Promise<Task> =>
 
 /** Who claims, and for how long. */
 export interface ClaimOptions {
+  /** Who claims, as histories show it. The same worker gets the same lease again. */
   readonly workerId: string
+  /** How long the lease lasts without a renewal. Default: that of the store, 5 s on SQLite and PostgreSQL. */
   readonly leaseTtl?: Duration
 }
 

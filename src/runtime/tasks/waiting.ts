@@ -14,6 +14,7 @@ import { notFound, type Session } from '../session.ts'
 export interface WaitOptions {
   /** Give up after this long. The task itself continues. */
   readonly timeout?: Duration
+  /** Ends the waiting; the task goes on. */
   readonly signal?: AbortSignal
 }
 

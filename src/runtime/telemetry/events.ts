@@ -7,9 +7,13 @@ import { RunLog } from './run-log.ts'
 
 /** One move of a task, as this process made it. */
 export interface MoveEvent {
+  /** Its name: `submit`, `claim`, `complete`, … */
   readonly move: string
+  /** The store's time. */
   readonly at: Instant
+  /** The worker, or the name of the client. */
   readonly by: string
+  /** The status before it; null for a submit. */
   readonly from: TaskStatus | null
   /** The task after the move. */
   readonly task: Task

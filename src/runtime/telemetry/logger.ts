@@ -5,9 +5,13 @@ import { HoldfastError } from '../../core/errors.ts'
  * pass an object that turns the arguments round.
  */
 export interface Logger {
+  /** What rarely matters. */
   debug(message: string, facts?: Record<string, unknown>): void
+  /** What was created or repaired. */
   info(message: string, facts?: Record<string, unknown>): void
+  /** A failed run, a store that answers late: worth a look. */
   warn(message: string, facts?: Record<string, unknown>): void
+  /** A new dead letter, a lost store: needs somebody. */
   error(message: string, facts?: Record<string, unknown>): void
 }
 

@@ -35,9 +35,13 @@ export interface ImportReport {
   readonly deduplicated: number
   /** Tasks imported without their key, because it belongs to another task here. */
   readonly withoutKey: number
+  /** Idempotency keys that were imported, and outlive their tasks. */
   readonly keys: number
+  /** Pauses of queues. */
   readonly pauses: number
+  /** Schedules. */
   readonly schedules: number
+  /** Why it ended early; null if it did not. */
   readonly stopped: 'aborted' | null
 }
 

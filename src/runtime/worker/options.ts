@@ -12,8 +12,11 @@ import { leaseTtlOf } from '../tasks/lease-ttl.ts'
 
 /** Called as things happen. An error thrown by a hook is logged and changes nothing. */
 export interface WorkerHooks {
+  /** The worker looks for tasks from now on. */
   onStart?(): void
+  /** It has stopped: all runs have ended or were given up. */
   onStop?(): void
+  /** Before the handler is called. */
   onTaskStart?(task: Task): void
   /**
    * `error` is what the handler threw, or null. If the result could not be written (STALE_LEASE: another worker has the
@@ -44,6 +47,7 @@ export interface WorkerOptions {
   readonly stuckAfter?: Duration
   /** Stop, and reject `run` with WORKER_STUCK, when as many handlers are stuck as there are slots. Default false; true in `holdfast worker`. */
   readonly exitWhenStuck?: boolean
+  /** Called as things happen. */
   readonly hooks?: WorkerHooks
   /**
    * Called for each failed run with the error, the task after the run (status `failed` means it is dead) and the context of

@@ -13,14 +13,21 @@ import type { StuckTask } from './stuck.ts'
 
 /** A worker as it is registered in the store. */
 export interface WorkerInfo {
+  /** As histories show it. */
   readonly id: string
+  /** The types that it handles. */
   readonly types: readonly string[]
+  /** The queues that it serves. */
   readonly queues: readonly string[]
+  /** How many handlers it runs at once. */
   readonly concurrency: number
   /** The version of Holdfast. */
   readonly version: string
+  /** The name of its machine. */
   readonly host: string
+  /** The id of its process. */
   readonly pid: number
+  /** When it started. */
   readonly startedAt: Instant
   /** When its last heartbeat was written. */
   readonly beatAt: Instant

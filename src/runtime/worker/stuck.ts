@@ -14,11 +14,15 @@ import type { WorkerSettings } from './options.ts'
 
 /** A task whose handler is stuck. Its end has been written, or its lease has lapsed. */
 export interface StuckTask {
+  /** Of the task. */
   readonly id: string
+  /** Of the task. */
   readonly type: string
+  /** Of the task. */
   readonly queue: string
   /** The number of the run. */
   readonly attempt: number
+  /** When it was found to be stuck. */
   readonly since: Instant
 }
 

@@ -137,6 +137,7 @@ export class Worker {
     })
   }
 
+  /** As histories show it. */
   get id(): string {
     return this.#settings.id
   }
@@ -184,6 +185,7 @@ export class Worker {
 
   // ── start and stop ───────────────────────────────────────────────────────────────────────────────────────────
 
+  /** Begins to claim, and returns at once. To run until SIGTERM, see `run`. */
   start(): this {
     if (this.#state !== 'new')
       throw new HoldfastError('INVALID_OPTION', `this worker is ${this.#state}; make a new one`)

@@ -34,7 +34,9 @@ export interface NatsOptions extends NatsConnectionOptions {
   readonly replicas?: number
   /** The monitoring address of the server. With it the store can tell whether the server syncs every write. */
   readonly monitor?: string
+  /** Called for what an operator should know. */
   onWarning?(message: string): void
+  /** Called when there was no store and one was created. */
   onCreated?(): void
 }
 

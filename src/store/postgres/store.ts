@@ -80,6 +80,7 @@ export interface PostgresOptions {
   readonly queryTimeout?: Duration
   /** Your own pool, used instead of Holdfast's. It is not closed with the client. */
   readonly pool?: Pool
+  /** Called when there was no store and one was created. */
   readonly onCreated?: () => void
   /** Called if the server's settings put durability at risk. */
   readonly onWarning?: (message: string) => void

@@ -27,7 +27,9 @@ export interface S3Options {
   readonly requestTimeout?: Duration
   /** Called for every request that is sent, which is what you are charged for. */
   readonly onRequest?: (kind: RequestKind) => void
+  /** Called when there was no store and one was created. */
   readonly onCreated?: () => void
+  /** Called for what an operator should know. */
   readonly onWarning?: (message: string) => void
 }
 

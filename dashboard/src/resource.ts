@@ -21,8 +21,10 @@ interface Options {
 
 /** The shortest interval between two reads of a busy store, */
 const REST = 1_000
-/** and many times the response time for a slow one: more after a list than after a single task. */
+/** and many times the response time for a slow one: more after a list than after a single task, */
 const REST_AFTER = { list: 30, task: 3 } as const
+/** but no longer than this, or three times the response time. One slow response is often a machine that was busy for a moment. */
+const LONGEST_REST = 10_000
 /** After a read that failed for a reason that passes. */
 const REST_AFTER_FAILURE = 3_000
 
@@ -95,7 +97,9 @@ export const useResource = <T>(path: string | null, { query = {}, follow, every 
       .then((isRepeated) => {
         if (asked.key !== mine || nth < asked.begun) return
         const ended = performance.now()
-        asked.notBefore = ended + Math.max(REST, asked.restAfter * (ended - began))
+        const took = ended - began
+        const longest = Math.max(LONGEST_REST, 3 * took)
+        asked.notBefore = ended + Math.max(REST, Math.min(asked.restAfter * took, longest))
         if (isRepeated) asked.timer = setTimeout(readWhenSeen, REST_AFTER_FAILURE)
         else if (asked.again) readSoon()
       })

@@ -141,6 +141,22 @@ describe.skipIf(!hasBrowser)('what comes late', () => {
     expect(await page.locator('h1 .pill').getAttribute('data-view')).toBe('cancelled')
   })
 
+  test('is a list that took two seconds: it goes on ten seconds later', async () => {
+    await stage.client.submit('greet', {})
+    const page = await stage.open('#/queues')
+    await page.locator('.connection[data-state=live]').waitFor()
+    await page.clock.install()
+    const list = await holdNext(page, 'GET', /\/tasks\?/)
+    await page.getByRole('navigation').getByRole('link', { name: 'Tasks' }).click()
+    await expect.poll(list.asked).toBe(1)
+    await page.clock.fastForward(2_000)
+    await list.open()
+    await expect.poll(() => page.locator('[data-task]').count()).toBe(1)
+    await stage.client.submit('greet', {})
+    await page.clock.fastForward(10_000)
+    await expect.poll(() => page.locator('[data-task]').count()).toBe(2)
+  })
+
   test('is a worker that took the task while its dialog was open: the answer says what became of it', async () => {
     const { id } = await stage.client.submit('greet', {})
     const page = await stage.open(`#/tasks/${id}`)

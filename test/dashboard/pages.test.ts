@@ -203,6 +203,18 @@ describe.skipIf(!hasBrowser)('the pages', () => {
     }
   })
 
+  test('a key that is looked for in vain, because nobody answers, is searched as a text', async () => {
+    const page = await stage.open('#/tasks')
+    await page.getByText('No tasks yet').waitFor()
+    await page.route(/by-key/, () => {})
+    const looked = page.waitForRequest(/by-key/)
+    await page.getByRole('searchbox').fill('order 7')
+    await page.keyboard.press('Enter')
+    await looked
+    await page.getByText('No task matches').waitFor()
+    await page.unrouteAll({ behavior: 'ignoreErrors' })
+  })
+
   test('a server that accepts requests and answers none is a lost connection', async () => {
     const page = await stage.open('#/workers')
     const submit = page.getByRole('button', { name: 'Submit' })

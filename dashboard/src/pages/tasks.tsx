@@ -20,13 +20,16 @@ import { duration, number } from '../words.ts'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
+/** A look for a key that takes longer ends in a search, which says what is wrong. */
+const LONGEST_LOOK = 5_000
+
 /** An id or a key opens the task, name=value filters by tag, anything else is searched. */
 const find = async (text: string, filters: Filters): Promise<void> => {
   const bare = text.replace(/^…/, '')
   if (UUID.test(bare)) return go(taskHref(bare.toLowerCase()))
   if (/^[^=\s]+=/.test(bare)) return go(withFilter(filters, 'tag', bare))
   const from = route.value
-  const task = await get<Task>('/tasks/by-key', { key: bare }).catch(() => null)
+  const task = await get<Task>('/tasks/by-key', { key: bare }, LONGEST_LOOK).catch(() => null)
   if (route.value === from) go(task === null ? withFilter(filters, 'text', bare) : taskHref(task.id))
 }
 

@@ -4,7 +4,7 @@ import { globSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:
 import { constants, gzipSync } from 'node:zlib'
 import { bundle } from './bundle.ts'
 import { removeInternalTypes } from './internal-types.ts'
-import { allowMissingDrivers } from './optional-types.ts'
+import { allowMissingTypes } from './optional-types.ts'
 
 const path = (name: string): string => new URL(`../${name}`, import.meta.url).pathname
 const remove = (name: string): void => rmSync(path(name), { recursive: true, force: true })
@@ -15,7 +15,7 @@ const run = (...args: readonly string[]): void => {
 remove('dist.new')
 run(path('node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json', '--outDir', 'dist.new')
 await removeInternalTypes(path('dist.new'))
-allowMissingDrivers(path('dist.new'))
+allowMissingTypes(path('dist.new'))
 await bundle(path('dist.new'))
 run(
   path('node_modules/vite/bin/vite.js'),

@@ -38,16 +38,18 @@ const checkUncaughtError = (project: string): void => {
     throw new Error(`an uncaught error prints ${stderr.length} characters:\n${stderr.slice(0, 2_500)}`)
 }
 
-/** Type-checks every entry of the package in a strict application without any driver, including the types of libraries. */
+/** Type-checks every entry of the package in a strict application without any driver, including the types of libraries: with the types of Node and without. */
 const checkTypes = (project: string): void => {
   const { exports, devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const entries = Object.keys(exports).filter((name) => !name.endsWith('.json'))
   const lines = entries.map((name, n) => `export * as e${n} from '${name.replace('.', 'holdfast')}'`)
   writeFileSync(join(project, 'types.ts'), lines.join('\n'))
   const types = `@types/node@${devDependencies['@types/node']}`
+  const strict = ['--strict', '--exactOptionalPropertyTypes', '--skipLibCheck', 'false', '--target', 'es2024']
+  const check = ['--noEmit', '--module', 'nodenext', ...strict, 'types.ts']
+  run('tsc', check, project)
   run('npm', ['install', '--silent', '--no-audit', '--no-fund', types], project)
-  const strict = ['--strict', '--exactOptionalPropertyTypes', '--skipLibCheck', 'false', '--types', 'node']
-  run('tsc', ['--noEmit', '--module', 'nodenext', '--target', 'es2024', ...strict, 'types.ts'], project)
+  run('tsc', [...check, '--types', 'node'], project)
 }
 
 /** The unpacked size. */

@@ -17,7 +17,7 @@ export interface Token {
   readonly queues?: readonly string[]
 }
 
-type Known = Omit<Token, 'token'> & { readonly digest: Buffer }
+type Known = Omit<Token, 'token'> & { readonly digest: Uint8Array }
 
 /** Shorter tokens are refused. A generated token has 43 random characters. */
 const SHORTEST = 24

@@ -23,9 +23,12 @@ export const errorTree = (error: ErrorFacts, indent = ''): string[] => {
   ]
 }
 
-const framesOf = (stack = ''): string[] =>
-  stack
+/** Frames of Node itself are left out if there are others: a failed fetch has ten of them above the line of the handler. */
+const framesOf = (stack = ''): string[] => {
+  const frames = stack
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line.startsWith('at '))
-    .slice(0, FRAMES)
+  const own = frames.filter((frame) => !frame.includes('node:'))
+  return (own.length > 0 ? own : frames).slice(0, FRAMES)
+}

@@ -166,8 +166,7 @@ const openStore = async (address: string, options: ConnectOptions, logger: Logge
     }
     case 'postgres':
     case 'postgresql': {
-      const { openPostgres, POSTGRES_OPTIONS } = await import('./store/postgres/store.ts')
-      checkOptionNames(options.postgres ?? {}, POSTGRES_OPTIONS, 'postgres')
+      const { openPostgres } = await import('./store/postgres/store.ts')
       return openPostgres(address, {
         onWarning: (message) => logger.warn(message),
         onCreated: () => logger.info(`created a store at ${shown(address)}`),

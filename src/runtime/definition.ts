@@ -143,13 +143,15 @@ export const asDefinition = (type: string | TaskDefinition): TaskDefinition =>
   typeof type === 'string' ? { type, input: null, output: null, options: {} } : checkDefinition(type)
 
 const checkDefinition = (definition: TaskDefinition): TaskDefinition => {
-  if (typeof (definition as unknown) === 'object' && definition !== null) return definition
-  throw new HoldfastError(
-    'INVALID_TASK',
-    `the type is ${String(definition)}, not a name or a definition: modules that import each other see undefined at first`,
-    { field: 'type' },
-  )
+  if (definition === undefined || definition === null)
+    throw noType(`${definition}`, 'modules that import each other see undefined at first')
+  if (typeof definition !== 'object' || definition.input === undefined || typeof definition.options !== 'object')
+    throw noType(`a value of type ${typeof definition}`, "write a name, or what defineTask('name') returns")
+  return definition
 }
+
+const noType = (given: string, advice: string): HoldfastError =>
+  new HoldfastError('INVALID_TASK', `the type is ${given}, not a name or a definition: ${advice}`, { field: 'type' })
 
 /** Options of the call override the definition's defaults, including a default that has the same meaning under another name. */
 export const withDefaults = ({ options }: Pick<TaskDefinition, 'options'>, given: SubmitOptions): SubmitOptions =>

@@ -11,6 +11,7 @@ import { connect, defineTask, type Logger, silentLogger } from '../../src/index.
 import { createMetrics } from '../../src/metrics/index.ts'
 import { askPassword, servePasswords } from '../../src/store/postgres/password-channel.ts'
 import { mustBeSafe } from '../../src/store/sqlite/file/version.ts'
+import { openSqlite } from '../../src/store/sqlite/store.ts'
 import { threadFile } from '../../src/store/threads/thread-file.ts'
 import { begin, refuses, shown } from './setup.ts'
 
@@ -97,6 +98,41 @@ describe('an option that nobody knows', () => {
       'INVALID_OPTION',
       /scheme is not an option of postgres: did you mean schema\?/,
     )(connect('postgres://nowhere', { postgres: { scheme: 'x' } } as never))
+    const { id } = await client.submit('work', 1)
+    for (const [call, message] of [
+      [
+        () => openSqlite('never-made.db', { creat: true } as never),
+        /creat is not an option of sqlite: did you mean create\?/,
+      ],
+      [() => connect('s3://bucket', { s3: { timeout: 1 } } as never), /timeout is not an option of s3/],
+      [
+        () => connect('nats://nowhere', { nats: { replicsa: 3 } } as never),
+        /replicsa is not an option of nats: did you mean replicas\?/,
+      ],
+      [() => client.wait(id, { timeuot: '1s' } as never), /timeuot is not an option of wait: did you mean timeout\?/],
+      [
+        () => client.claim(id, { workerId: 'me', leaseTll: '9s' } as never),
+        /leaseTll is not an option of a claim: did you mean leaseTtl\?/,
+      ],
+      [
+        () => client.claimNext({ workerId: 'me', type: ['work'] } as never),
+        /type is not an option of a claim: did you mean types\?/,
+      ],
+      [
+        () =>
+          client
+            .worker()
+            .handle('x', () => 1)
+            .run({ signal: false } as never),
+        /signal is not an option of run: did you mean signals\?/,
+      ],
+      [
+        () => client.submit('work', 1, { key: 'k' } as never),
+        /key is not an option of submit: did you mean idempotencyKey\?/,
+      ],
+      [() => client.submit('work', 1, { runAt: 0 } as never), /runAt is not an option of submit: did you mean at\?/],
+    ] as const)
+      await refuses('INVALID_OPTION', message)(call())
     await refuses(
       'INVALID_OPTION',
       /priorty is not an option of submit: did you mean priority\?/,
@@ -134,6 +170,13 @@ describe('an option that nobody knows', () => {
         /off is not an option of createMetrics: did you mean of\?/,
       ],
       [() => createMetrics(client, { of: 'stor' as never }), /of must be 'process' or 'store'/],
+      [() => client.worker().stop({ timeot: 0 } as never), /timeot is not an option of stop: did you mean timeout\?/],
+      [() => client.changes({ typ: 'x' } as never), /typ is not an option of changes: did you mean type\?/],
+      [() => client.worker().handle({ n: 1 } as never, () => 1), /the type is a value of type object, not a name/],
+      [
+        () => client.worker().handle('x', { module: import.meta.url, isolate: 'thread', heep: 64 } as never),
+        /heep is not an option of an isolated handler: did you mean heap\?/,
+      ],
     ]
     for (const [make, message] of cases) expect(make).toThrow(message)
   })
@@ -170,6 +213,7 @@ describe('an option that nobody knows', () => {
   it('far from all that are known has no advice', () => {
     expect(nearest('colour', ['queue', 'priority'])).toBeNull()
     expect(nearest('Queue', ['queue', 'priority'])).toBe('queue')
+    expect(nearest('key', ['queue', 'idempotencyKey'])).toBe('idempotencyKey')
   })
 })
 

@@ -48,6 +48,8 @@ const ofParts = (value: unknown, field: string): number => {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw invalid(field, value, "must be a duration such as '30s' or { minutes: 5 }")
   }
+  if (value instanceof Date)
+    throw invalid(field, value, "is a Date, which is an instant: a duration is written '30s' or { minutes: 5 }")
   const parts = Object.entries(value)
   if (parts.length === 0)
     throw invalid(field, value, 'is empty: name at least one of days, hours, minutes, seconds, milliseconds')
@@ -70,7 +72,7 @@ const describe = (value: unknown): string => {
   if (typeof value === 'string') return `'${value.length > 40 ? `${value.slice(0, 40)}…` : value}'`
   if (typeof value === 'number') return String(value)
   if (value === null || value === undefined) return String(value)
-  return typeof value === 'object' ? 'the object given' : `a ${typeof value}`
+  return typeof value === 'object' ? 'the value given' : `a ${typeof value}`
 }
 
 const UNITS: readonly (readonly [number, string])[] = [

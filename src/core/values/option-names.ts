@@ -15,9 +15,10 @@ export const unknownOption = (name: string, known: Iterable<string>, of: string)
   return new HoldfastError('INVALID_OPTION', `${name} is not an option of ${of}${advice}`, { field: name })
 }
 
-/** null if no known name is similar enough. */
+/** null if no known name is similar enough. A name is also similar if it ends in the same word: `key` and `idempotencyKey`, `runAt` and `at`. */
 export const nearest = (name: string, known: Iterable<string>): string | null => {
   const wanted = name.toLowerCase()
+  const word = lastWord(name)
   let best: string | null = null
   let least = Math.max(name.length > 3 ? 2 : 1, Math.ceil(name.length / 3)) + 1
   for (const candidate of known) {
@@ -27,8 +28,14 @@ export const nearest = (name: string, known: Iterable<string>): string | null =>
       best = candidate
     }
   }
-  return best
+  return best ?? [...known].find((candidate) => lastWord(candidate) === word) ?? null
 }
+
+const lastWord = (name: string): string | undefined =>
+  name
+    .split(/(?=[A-Z])/)
+    .at(-1)
+    ?.toLowerCase()
 
 /** The edit distance: letters to change, add or remove. */
 const distance = (a: string, b: string): number => {

@@ -76,7 +76,11 @@ const check = (value: unknown, path: string, above: object[], code: Code): void 
       if (value === null) return
       break
     case 'undefined':
-      throw refuse(code, path, 'is undefined: leave it out, or use null')
+      throw refuse(
+        code,
+        path,
+        above.length === 0 ? 'is undefined: give a value, or null' : 'is undefined: leave it out, or use null',
+      )
     case 'bigint':
       throw refuse(code, path, 'is a BigInt: send it as a string')
     default:

@@ -1,6 +1,7 @@
 /** Reports the changes of a store by any process, found by polling: all of them (follower.ts), or a sample for viewers (sampler.ts). */
 import { isHoldfastError, mayPass } from '../../core/errors.ts'
 import { checkInteger, checkName, type InstantInput, parseInstant } from '../../core/submission.ts'
+import { checkOptionNames } from '../../core/values/option-names.ts'
 import { pause } from '../clock.ts'
 import type { Session } from '../session.ts'
 import { Follower, POLL_EVERY, type TaskChange } from './follower.ts'
@@ -42,6 +43,7 @@ export const follow = (
   closing: AbortSignal,
   options: FollowOptions,
 ): AsyncGenerator<TaskChange, void, undefined> => {
+  checkOptionNames(options, ['queue', 'type', 'tag', 'since', 'most', 'signal'], 'changes')
   const signal = options.signal === undefined ? closing : AbortSignal.any([options.signal, closing])
   return tell(session, pollerOf(session, options), signal)
 }

@@ -9,6 +9,7 @@ import { isLastPage } from '../../core/storage/page-weight.ts'
 import { checkId, checkInteger, checkName, checkWorkerId } from '../../core/submission.ts'
 import type { Change, TaskRecord } from '../../core/task.ts'
 import type { Duration } from '../../core/values/durations.ts'
+import { checkOptionNames } from '../../core/values/option-names.ts'
 import { pause } from '../clock.ts'
 import { withPatience } from '../patience.ts'
 import { mayTake } from '../queues/look.ts'
@@ -92,6 +93,7 @@ export const claimById = async (
   id: string,
   options: ClaimOptions,
 ): Promise<TaskLease> => {
+  checkOptionNames(options, ['workerId', 'leaseTtl'], 'a claim')
   const workerId = checkWorkerId(options.workerId)
   const leaseTtl = options.leaseTtl === undefined ? null : leaseTtlOf(session, options.leaseTtl)
   const op = newSecretOp()
@@ -162,6 +164,7 @@ export const claimDue = async (
   queues: Queues,
   options: ClaimNextOptions & { readonly limit: number },
 ): Promise<TaskLease[]> => {
+  checkOptionNames(options, ['workerId', 'leaseTtl', 'queue', 'types', 'limit'], 'a claim')
   const workerId = checkWorkerId(options.workerId)
   const leaseTtl = leaseTtlOf(session, options.leaseTtl)
   const queue = checkName(options.queue ?? 'default', 'queue')

@@ -6,6 +6,7 @@ import { Task } from '../../core/observe/task-view.ts'
 import { isTerminal, type TaskRecord } from '../../core/task.ts'
 import { type Duration, parseDuration } from '../../core/values/durations.ts'
 import { errorLine } from '../../core/values/error-facts.ts'
+import { checkOptionNames } from '../../core/values/option-names.ts'
 import type { Cancel } from '../clock.ts'
 import { withPatience } from '../patience.ts'
 import { notFound, type Session } from '../session.ts'
@@ -40,7 +41,9 @@ export class Waiting {
   }
 
   /** Resolves with the task when it has ended, in whatever status. */
-  async forEnd(id: string, { timeout, signal }: WaitOptions = {}): Promise<Task> {
+  async forEnd(id: string, options: WaitOptions = {}): Promise<Task> {
+    checkOptionNames(options, ['timeout', 'signal'], 'wait')
+    const { timeout, signal } = options
     const limit = timeout === undefined ? null : parseDuration(timeout, 'timeout')
     if (signal?.aborted) throw aborted(id)
     return new Promise<Task>((resolve, reject) => {

@@ -76,7 +76,7 @@ export class Handlers {
     const definition = this.#checked(type)
     const isolated = isIsolated(given)
     const handler = isolated ? this.#isolated(definition, given) : given
-    mustBeFunction(handler, definition)
+    mustBeFunction(handler, definition, 'is not a function, nor { module, isolate }')
     this.#register({ definition, plain: handler, isIsolated: isolated, batch: null })
   }
 
@@ -93,7 +93,7 @@ export class Handlers {
         `handleMany of '${definition.type}' cannot be isolated: give it a function, or use handle`,
         { field: 'handler' },
       )
-    mustBeFunction(batch, definition)
+    mustBeFunction(batch, definition, 'is not a function')
     checkOptionNames(options, ['size', 'wait'], 'handleMany')
     const size = checkInteger(options.size, 'size', 1, LARGEST_BATCH)
     const wait = parseDuration(options.wait ?? 0, 'wait')
@@ -129,9 +129,11 @@ export class Handlers {
   }
 }
 
-const mustBeFunction = (handler: unknown, { type }: TaskDefinition): void => {
+const mustBeFunction = (handler: unknown, { type }: TaskDefinition, complaint: string): void => {
   if (typeof handler === 'function') return
-  throw new HoldfastError('INVALID_OPTION', `the handler of '${type}' is not a function`, { field: 'handler' })
+  throw new HoldfastError('INVALID_OPTION', `the handler of '${type}' ${complaint}`, {
+    field: 'handler',
+  })
 }
 
 const parsedInput = (input: unknown): Payload => {

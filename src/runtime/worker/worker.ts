@@ -3,6 +3,7 @@
 import { HoldfastError } from '../../core/errors.ts'
 import type { TaskRecord } from '../../core/task.ts'
 import { type Duration, parseDuration } from '../../core/values/durations.ts'
+import { checkOptionNames } from '../../core/values/option-names.ts'
 import type { Retention } from '../cleanup/retention.ts'
 import { Sweeper } from '../cleanup/sweeper.ts'
 import type { Client } from '../client.ts'
@@ -204,6 +205,7 @@ export class Worker {
 
   /** Starts, and resolves when the worker has stopped after SIGTERM, SIGINT or `stop`. Rejects if the store is lost, or with WORKER_STUCK. */
   async run(options: { readonly signals?: boolean } = {}): Promise<void> {
+    checkOptionNames(options, ['signals'], 'run')
     const asked = (): void => void this.stop(this.#stopping === null ? {} : { timeout: 0 })
     await (options.signals === false ? this.#untilStopped() : onSignals(asked, () => this.#untilStopped()))
   }
@@ -261,6 +263,7 @@ export class Worker {
 
   /** Claims nothing more and releases prefetched tasks. Running handlers get `timeout`, then their signal aborts with `shutdown`. */
   stop(options: { readonly timeout?: Duration } = {}): Promise<void> {
+    checkOptionNames(options, ['timeout'], 'stop')
     if (this.#state === 'new') this.#state = 'stopped'
     const timeout =
       options.timeout === undefined ? this.#settings.stopTimeout : parseDuration(options.timeout, 'timeout')

@@ -99,6 +99,7 @@ export const checkSettings = async (connections: Connections, { onWarning }: Pos
 /** Brings the schema to the version of this release, if allowed, and returns the identity of the store. */
 export const prepareSchema = async (
   connections: Connections,
+  address: string,
   schema: string,
   { create = false, migrate: mayMigrate = true, onCreated }: PostgresOptions,
   isOfAddress: boolean,
@@ -114,7 +115,7 @@ export const prepareSchema = async (
   if (found === 0 && !create) {
     throw new HoldfastError(
       'STORE_NOT_FOUND',
-      `there is no Holdfast store in schema ${schema}: run \`holdfast init URL\`, or connect with create: true`,
+      `${address}: there is no Holdfast store in schema ${schema}: run \`holdfast init URL\`, or connect with create: true`,
     )
   }
   if (found > 0 && found < SCHEMA_VERSION && !mayMigrate) {

@@ -4,6 +4,7 @@ import type { KeyRecord } from '../../core/idempotency.ts'
 import type { Fact } from '../../core/observe/diagnosis.ts'
 import type { Change, Instant, TaskRecord } from '../../core/task.ts'
 import type { Duration } from '../../core/values/durations.ts'
+import { checkOptionNames } from '../../core/values/option-names.ts'
 import { countLater, laterWithout } from '../sql/waiting.ts'
 import type {
   Capability,
@@ -86,9 +87,9 @@ export interface PostgresOptions {
   readonly onWarning?: (message: string) => void
 }
 
-/** `connect` refuses any other option. */
-export const POSTGRES_OPTIONS: ReadonlySet<string> = new Set<keyof PostgresOptions>([
+const OPTIONS: ReadonlySet<string> = new Set<keyof PostgresOptions>([
   'schema',
+  'create',
   'migrate',
   'listen',
   'prepare',
@@ -101,6 +102,7 @@ export const POSTGRES_OPTIONS: ReadonlySet<string> = new Set<keyof PostgresOptio
 
 /** Opens a store in a schema of PostgreSQL. */
 export const openPostgres = async (url: string | null, given: PostgresOptions = {}): Promise<Store> => {
+  checkOptionNames(given, OPTIONS, 'postgres')
   // An option that is undefined is not given.
   const set = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as PostgresOptions
   const settings = addressSettings(url)
@@ -117,7 +119,7 @@ export const openPostgres = async (url: string | null, given: PostgresOptions = 
   try {
     await checkSettings(connections, options)
     const isOfAddress = settings.schema !== undefined && set.schema === undefined
-    const identity = await prepareSchema(connections, schema, options, isOfAddress)
+    const identity = await prepareSchema(connections, place.address, schema, options, isOfAddress)
     await guard.expect(connections.asExecutor())
     return new PostgresStore({ connections, schema, identity, place, policy, listen, onWarning: options.onWarning })
   } catch (error) {

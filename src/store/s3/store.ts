@@ -47,8 +47,8 @@ const SHORTEST_DEADLINE = 100
 
 /** Opens a store in a bucket. */
 export const openS3 = async (url: string, options: S3Options = {}): Promise<Store> => {
-  const place = parseAddress(url)
   checkOptionNames(options, OPTIONS, 's3')
+  const place = parseAddress(url)
   const requestTimeout = parseDuration(options.requestTimeout ?? '10s', 'requestTimeout')
   if (requestTimeout < SHORTEST_DEADLINE)
     throw new HoldfastError(

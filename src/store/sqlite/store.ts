@@ -8,6 +8,7 @@ import type { Fact } from '../../core/observe/diagnosis.ts'
 import { weightOf } from '../../core/storage/page-weight.ts'
 import type { Change, Instant, TaskRecord } from '../../core/task.ts'
 import { formatInstant } from '../../core/values/instants.ts'
+import { checkOptionNames } from '../../core/values/option-names.ts'
 import { decodeWhole, encodeFresh, encodeWhole, isFresh, type Row } from '../sql/rows.ts'
 import type {
   Capability,
@@ -68,8 +69,11 @@ export interface SqliteOptions {
   readonly threadHeap?: number
 }
 
+const OPTIONS: ReadonlySet<string> = new Set<keyof SqliteOptions>(['create', 'onCreated', 'onWarning', 'threadHeap'])
+
 /** Opens a store in a file. */
 export const openSqlite = async (path: string, options: SqliteOptions = {}): Promise<Store> => {
+  checkOptionNames(options, OPTIONS, 'sqlite')
   const { create = true, threadHeap: heap, onCreated, onWarning } = options
   const whole = wholePath(path)
   const link = await ThreadLink.open({ path: whole, create, identity: randomUUID(), heap })

@@ -45,6 +45,10 @@ describe('a duration', () => {
     expect(() => parse('30')).toThrow("delay: '30' has no unit: write '30s' or '30ms'")
   })
 
+  it('a Date is refused as an instant', () => {
+    expect(() => parse(new Date(0))).toThrow('delay: the value given is a Date, which is an instant')
+  })
+
   it('anything else that is not one is refused by INVALID_DURATION, with the field named', () => {
     const nonsense = [
       '',

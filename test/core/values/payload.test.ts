@@ -56,7 +56,7 @@ describe('a payload', () => {
       balance = 1
     }
     const refused: [unknown, RegExp][] = [
-      [undefined, /^input is undefined/],
+      [undefined, /^input is undefined: give a value, or null/],
       [{ a: { b: undefined } }, /^input\.a\.b is undefined/],
       [[1, undefined], /^input\[1\] is undefined/],
       // biome-ignore lint/suspicious/noSparseArray: a hole is the point

@@ -107,7 +107,7 @@ describe('a definition with a schema', () => {
     const { client } = await begin()
     const worker = client.worker().handle('a', () => {})
     expect(() => worker.handle('a', () => {})).toThrow(/has a handler already/)
-    expect(() => worker.handle('b', 'no function' as never)).toThrow(/not a function/)
+    expect(() => worker.handle('b', 'no function' as never)).toThrow(/not a function, nor \{ module, isolate \}/)
     expect(() => worker.handle('no good', () => {})).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }))
     expect(() => defineTask('no good')).toThrow(expect.objectContaining({ code: 'INVALID_TASK' }))
   })

@@ -5,6 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { HoldfastError } from '../../../core/errors.ts'
 import { checkInteger } from '../../../core/submission.ts'
 import { type Duration, parseDuration } from '../../../core/values/durations.ts'
+import { checkOptionNames } from '../../../core/values/option-names.ts'
 
 /** `worker.handle(resize, { module: new URL('./resize.ts', import.meta.url), isolate: 'process' })`. */
 export interface IsolatedHandler {
@@ -34,7 +35,10 @@ const KINDS: readonly string[] = ['thread', 'process'] satisfies Isolation['kind
 export const isIsolated = (handler: unknown): handler is IsolatedHandler =>
   typeof handler === 'object' && handler !== null && 'module' in handler
 
+const OPTIONS: ReadonlySet<string> = new Set<keyof IsolatedHandler>(['module', 'export', 'isolate', 'heap', 'grace'])
+
 export const isolationOf = (given: IsolatedHandler): Isolation => {
+  checkOptionNames(given, OPTIONS, 'an isolated handler')
   if (!KINDS.includes(given.isolate))
     throw invalid('isolate', `is ${String(given.isolate)}: write 'thread' or 'process'`)
   return {

@@ -1,31 +1,21 @@
-/**
- * A whole store of your own: everything in one JSON file, for one process. Each write replaces the file, so it suits a few
- * hundred tasks. Run it: node examples/json-file-store.ts
- */
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
+/** A whole store of your own in one JSON file: for one process and a few hundred tasks, as each write replaces the file. */
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { connect } from 'holdfast'
+import type { Committed, Document, Inserted, KeyRecord, Removed, Renewed, Store, TaskRecord } from 'holdfast/store'
 import {
   applyChange,
-  type Committed,
   canCommit,
   claim,
   claimOrder,
   cutToWeight,
-  type Document,
   HoldfastError,
-  type Inserted,
   isOverdue,
   isReady,
-  type KeyRecord,
   keyIsLive,
   matches,
   nextClaimAt,
   permitted,
-  type Removed,
-  type Renewed,
   renewed,
-  type Store,
-  type TaskRecord,
   UNLIMITED,
   WakeListeners,
   weightOf,
@@ -38,13 +28,12 @@ interface Content {
   readonly documents: Record<string, Document>
 }
 
-const EMPTY: Content = { tasks: {}, keys: {}, documents: {} }
-
 export const openJsonFile = (path: string): Store => {
   const address = `json:${path}`
   const listeners = new WakeListeners()
   /** What the file says; null: closed. Kept as text, so that a write that fails has changed nothing. */
-  let text: string | null = existsSync(path) ? readFileSync(path, 'utf8') : JSON.stringify(EMPTY)
+  let text: string | null = '{ "tasks": {}, "keys": {}, "documents": {} }'
+  if (existsSync(path)) text = readFileSync(path, 'utf8')
 
   const read = (): Content => {
     if (text === null) throw new HoldfastError('STORE_CLOSED', `${address} is closed`)
@@ -54,10 +43,7 @@ export const openJsonFile = (path: string): Store => {
   /** After a crash the file is the old one or the new one, never a part of either. */
   const write = (content: Content): void => {
     const next = JSON.stringify(content)
-    const file = openSync(`${path}.new`, 'w', 0o600)
-    writeSync(file, next)
-    fsyncSync(file)
-    closeSync(file)
+    writeFileSync(`${path}.new`, next, { mode: 0o600, flush: true })
     renameSync(`${path}.new`, path)
     text = next
   }
@@ -67,7 +53,6 @@ export const openJsonFile = (path: string): Store => {
     address,
     leaseTtl: 5_000,
     claimsAtOnce: 1,
-
     async now() {
       read()
       return { at: Date.now(), uncertainty: 0 }
@@ -120,8 +105,7 @@ export const openJsonFile = (path: string): Store => {
         return 'written'
       })
       write(content)
-      const queues = changes.filter(({ set }) => set.status === 'pending').map(({ queue }) => queue)
-      if (queues.length > 0) listeners.notify(queues)
+      listeners.notify(changes.filter(({ set }) => set.status === 'pending').map(({ queue }) => queue))
       return committed
     },
 
@@ -157,7 +141,6 @@ export const openJsonFile = (path: string): Store => {
       const { tasks } = read()
       return ids.map((id) => tasks[id] ?? null)
     },
-
     async find(key) {
       const { keys, tasks } = read()
       return keys[key] ? { key: keys[key], task: tasks[keys[key].taskId] ?? null } : null
@@ -172,7 +155,6 @@ export const openJsonFile = (path: string): Store => {
         .slice(0, limit)
       return { tasks: cutToWeight(tasks, weightOf).taken.map(withoutHistory), stoppedAt: null }
     },
-
     async count(query, { cap, now }) {
       const { length } = Object.values(read().tasks).filter((task) => matches(task, query, now ?? Date.now()))
       return { count: Math.min(length, cap), capped: length > cap }
@@ -201,7 +183,6 @@ export const openJsonFile = (path: string): Store => {
     },
 
     wake: (listener) => listeners.add(listener),
-
     async close() {
       listeners.clear()
       text = null
@@ -215,5 +196,4 @@ if (import.meta.main) {
   const worker = client.worker().handle('greet', (input) => `Hello, ${(input as { name: string }).name}`)
   worker.start()
   console.log(await client.wait(id))
-  await worker.stop()
 }

@@ -34,7 +34,7 @@ describe('the example store keeps the contract', () => {
 
 test('the example store has fewer than 200 lines, and borrows nothing from another store', () => {
   const text = readFileSync('examples/json-file-store.ts', 'utf8')
-  const lines = text.split('\n').filter((line) => line.trim() !== '')
-  expect(lines.length).toBeLessThan(200)
-  expect([...text.matchAll(/from '(.+)'/g)].map((found) => found[1])).toEqual(['node:fs', 'holdfast', 'holdfast/store'])
+  expect(text.trimEnd().split('\n').length).toBeLessThan(200)
+  const sources = [...text.matchAll(/from '(.+)'/g)].map((found) => found[1])
+  expect([...new Set(sources)]).toEqual(['node:fs', 'holdfast', 'holdfast/store'])
 })

@@ -36,7 +36,7 @@ const NOT_PROMISED: readonly (readonly [what: string, words: RegExp])[] = [
   ['[Q05] clocks that agree to the millisecond', /times to the millisecond/i],
   ['[Q05] strict order', /strict order across workers or retries, order across queues/i],
   ['[Q05] a limit that ends the code of a handler', /that a handler stops.*`isolate`/i],
-  ['[Q05] results that stay', /that an output is kept for ever/i],
+  ['[Q05] results that stay', /that an output is kept forever/i],
   ['[P03] fair shares or affinity', /affinity.*fair shares and rates only where/i],
   ['[Q06] immediate visibility', /immediate visibility/i],
 ]

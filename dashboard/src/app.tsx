@@ -164,7 +164,7 @@ const titleOf = ({ page, rest }: Route): string =>
       ? `Task ${rest.slice(-8)}`
       : rest
 
-/** Closes what lies over the page: the menu of narrow screens, and the notices. */
+/** Closes what covers the page: the menu of narrow screens, and the notices. */
 const closeMenus = (): void => {
   for (const menu of document.querySelectorAll<HTMLDetailsElement>('.side details, details.health')) menu.open = false
 }
@@ -179,7 +179,7 @@ export const App = () => {
     document.title = visible(`${count}${titleOf(route.value)} · Holdfast`)
   }, [page, rest, alerts.value])
   useEffect(followJobs, [])
-  // Where a link to log in leads when its token is not that of the server, or no longer.
+  // A login link whose token is wrong or has been replaced leads here.
   const isStaleLink = page === 'login'
   useEffect(() => {
     if (isStaleLink && info.value !== null) go(hrefOf(''))

@@ -1,4 +1,4 @@
-/** Bulk actions run as background jobs on the server. Every page shows those that run; the page of jobs keeps what became of each. */
+/** Bulk actions run as background jobs on the server. Every page shows the running ones; the page of jobs shows the result of each. */
 import { signal } from '@preact/signals'
 import { get, part, post } from './api.ts'
 import { connection } from './live.ts'
@@ -41,12 +41,12 @@ const WORDS = {
 } as const
 
 const EVERY = 1_000
-/** Others may have begun one. */
+/** How often the list is read while no job runs: other users may start one. */
 const IDLE_EVERY = 8_000
 
 /** Newest first. */
 export const jobs = signal<readonly BackgroundJob[]>([])
-/** Those of this tab, and what to do when they have ended. */
+/** The jobs that this tab started, and what to do when each has ended. */
 const mine = new Map<string, () => void>()
 let timer = 0
 
@@ -56,13 +56,13 @@ const STOPPED = {
   store: 'stopped, because contact with the store was lost',
 } as const
 
-/** Of a newer server, perhaps. */
+/** A kind of job that only a newer server knows. */
 const wordsOf = ({ name }: BackgroundJob): readonly [string, string, string] =>
   Object.hasOwn(WORDS, name) ? WORDS[name] : [name, name, name]
 
 export const nameOf = (job: BackgroundJob): string => wordsOf(job)[0]
 
-/** What a job does, or what became of it. */
+/** Describes what a job does, or its result. */
 export const summary = (job: BackgroundJob): string => {
   const { state, report, error, done, total, canary } = job
   const [, doing, did] = wordsOf(job)

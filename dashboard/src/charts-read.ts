@@ -1,4 +1,4 @@
-/** The charts of the server, read again at the pace of their slots. */
+/** The charts of the server, read again once per slot. */
 import { signal } from '@preact/signals'
 import { useResource } from './resource.ts'
 import type { Charts } from './types.ts'
@@ -13,7 +13,7 @@ export const RANGE_NAMES: Readonly<Record<Range, string>> = {
   '7d': '7 days',
 }
 
-/** One choice for all pages. */
+/** The chosen range, shared by all pages. */
 export const range = signal<Range>('5m')
 
 const EVERY: Readonly<Record<Range, number>> = { '5m': 5_000, '1h': 15_000, '24h': 60_000, '7d': 60_000 }

@@ -25,7 +25,7 @@ let wentAt = Number.NEGATIVE_INFINITY
 const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && target.closest('input, textarea, select, dialog') !== null
 
-/** Frames in which the page of the search may appear. */
+/** How many frames the page with the search field may take to appear. */
 const PATIENT_FRAMES = 120
 
 const focusSearch = (frames: number): void => {
@@ -62,7 +62,7 @@ const KEYS: Readonly<Record<string, () => void>> = {
 export const listenToKeys = (): void => {
   addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
-    // Its text has no focus of its own: a click there gives the keys to the page.
+    // A click on the text of a dialog moves the focus to the page, which must not take the keys then.
     if (document.querySelector('dialog[open]') !== null) return
     const page = event.timeStamp - wentAt < PATIENCE ? PAGES[event.key] : undefined
     wentAt = event.key === 'g' ? event.timeStamp : Number.NEGATIVE_INFINITY

@@ -4,20 +4,20 @@ import { toast } from './parts/toast.tsx'
 
 /** After the pointer moved anywhere, it may be on its way to a row for this long. */
 const ON_ITS_WAY = 2_500
-/** A finger that lands sooner after a change was meant for the row that was there before. */
+/** A touch that comes sooner than this after a change was meant for the row that was there before. */
 const REACTION = 350
 
 export interface Still<T> {
-  /** What to show: the latest data, or those at the moment when the list was stopped. */
+  /** The data to show: the latest, or those from the moment when the list was stopped. */
   readonly shown: T | null
   /** Rows that are waiting to be shown. */
   readonly newer: number
-  /** There are more than `newer`: not every change was read. */
+  /** There are more than `newer`, because not every change was read. */
   readonly isMore: boolean
   readonly isPaused: boolean
   readonly pause: (isPaused: boolean) => void
   readonly catchUp: () => void
-  /** After an own action: the next data are shown whatever is read. */
+  /** Called after the user's own action: the next data are shown even if the list is still. */
   readonly showNext: () => void
   /** Belongs to the element around the rows. */
   readonly list: (element: HTMLElement | null) => void

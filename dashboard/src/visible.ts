@@ -1,6 +1,6 @@
 /**
- * Characters that change how others are read, or that nobody sees, are shown by their numbers: a name that contains U+202E reads
- * backwards otherwise, and two names may look alike. By construction: every text and every title passes here on its way to the page.
+ * Shows invisible characters, and characters that change the direction of others, by their numbers. Otherwise a name that contains U+202E would read
+ * backwards, and two names could look alike. Every text and every title passes through here on its way to the page.
  */
 import { Fragment, options, type VNode } from 'preact'
 
@@ -13,7 +13,7 @@ const codeOf = (character: string): string => character.codePointAt(0)!.toString
 
 export const visible = (text: string): string => text.replace(HIDDEN, (character) => `[U+${codeOf(character)}]`)
 
-/** The same in the text of a JSON value, which stays one. */
+/** The same for JSON text, which remains valid JSON. */
 export const escaped = (json: string): string =>
   json.replace(HIDDEN, (character) =>
     [...Array(character.length).keys()]
@@ -26,7 +26,7 @@ const shown = (child: unknown): unknown => {
   return Array.isArray(child) ? child.map(shown) : child
 }
 
-/** What an element says of itself in attributes. */
+/** Attributes that contain text for the user. */
 const SAID = ['title', 'aria-label', 'placeholder'] as const
 
 export const makeHiddenVisible = (): void => {

@@ -61,7 +61,7 @@ export interface RemoteListOptions extends CallOptions {
 const SOONEST = 100
 const LATEST = 2_000
 
-/** What the wait for a task that did not complete throws, by its status. */
+/** The code that `wait` throws for a task that did not complete, by status. */
 const ENDED: Readonly<Record<string, Code>> = {
   failed: 'TASK_FAILED',
   cancelled: 'TASK_CANCELLED',
@@ -78,7 +78,7 @@ export class RemoteClient {
   }
 
   /**
-   * Resolves when the task is durable. It is sent again after a failure: under one id, or under your idempotency key, so that it is stored once.
+   * Resolves when the task is durable. After a failure it is sent again under the same id, or under your idempotency key, so that it is stored once.
    * A token that may not read needs an idempotency key to learn that a lost answer was a success.
    */
   async submit<T extends TypeOrDefinition>(
@@ -93,13 +93,13 @@ export class RemoteClient {
     try {
       return taskOf(await this.#connection.call('POST', '/tasks', body, { signal, isRepeatable }))
     } catch (error) {
-      // Only an earlier try can have used this id: its answer was lost.
+      // Only an earlier try whose answer was lost can have used this id.
       if (isOurs && isHoldfastError(error, 'ALREADY_EXISTS')) return this.#get<T>(id!, { signal })
       throw error
     }
   }
 
-  /** Up to 1,000. Each has its own result, in their order. Not sent again after a failure unless every item has an idempotency key. */
+  /** Submits up to 1,000 tasks. Each has its own result, in order. The request is repeated after a failure only if every item has an idempotency key. */
   async submitMany(items: readonly RemoteSubmitItem[], { signal }: CallOptions = {}): Promise<RemoteSubmitResult[]> {
     const tasks = await Promise.all(items.map(({ type, input, options = {} }) => bodyOf(type, input, options)))
     const isRepeatable = items.every(({ options }) => options?.idempotencyKey !== undefined)
@@ -194,12 +194,12 @@ export class RemoteClient {
     return this.#move(id, 'cancel', body, signal, true)
   }
 
-  /** Not sent again after a failure: it may have been retried, and have failed again. */
+  /** Not repeated after a failure: the first request may have retried the task, which may have failed again. */
   retry(id: string, { signal }: CallOptions = {}): Promise<RemoteTask> {
     return this.#move(id, 'retry', {}, signal, false)
   }
 
-  /** Sends a signal to a task. It is sent again after a failure under one id, so that it is kept once. */
+  /** Sends a signal to a task. After a failure it is sent again under the same id, so that it is stored once. */
   signal(
     id: string,
     name: string,
@@ -233,7 +233,7 @@ type RawResult =
 
 const nameOf = (type: TypeOrDefinition): string => (typeof type === 'string' ? type : type.type)
 
-/** The definition's schema is checked here, its defaults count, and what it parsed is not sent: the worker parses again. */
+/** Checks the input against the definition's schema and applies its defaults. The unparsed input is sent, because the worker parses it again. */
 const bodyOf = async (type: TypeOrDefinition, input: unknown, given: SubmitOptions): Promise<object> => {
   if (typeof type === 'string') return { type, ...payloadFields('input', input), ...given }
   const { value: _ } = await checkSchema(type.input, input, 'input', 'INVALID_TASK')

@@ -1,4 +1,4 @@
-/** A thrown value as the server takes it: its name, message, code and causes. */
+/** Describes a thrown value in the form that the server accepts: name, message, code and causes. */
 
 interface Failure {
   readonly name: string

@@ -1,4 +1,4 @@
-/** UUIDs of version 7, whose beginning is the time: stores keep what is new together. */
+/** UUIDs of version 7. They begin with the time, so that stores keep recent tasks next to each other. */
 export const newId = (): string => {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   const now = Date.now()

@@ -1,7 +1,7 @@
 /** A task as the HTTP API sends it. */
 import type { TaskError, TaskStatus } from '../core/task.ts'
 
-/** Instants are ISO 8601. `Input` and `Output`: of the definition. */
+/** Instants are ISO 8601. `Input` and `Output` are those of the definition. */
 export interface RemoteTask<Input = unknown, Output = unknown> {
   /** A UUID. */
   readonly id: string
@@ -13,7 +13,7 @@ export interface RemoteTask<Input = unknown, Output = unknown> {
   readonly status: TaskStatus
   /** The most specific state at the moment of the answer: scheduled, ready, retrying, parked, dead, or the status. */
   readonly view: string
-  /** null if the token may not see payloads: then `payloads` is 'withheld'. */
+  /** null if the token may not see payloads; `payloads` is then 'withheld'. */
   readonly input: Input
   /** What the handler returned; null until it has completed. */
   readonly output: Output | null
@@ -57,7 +57,7 @@ export interface RemoteTask<Input = unknown, Output = unknown> {
   readonly tags: Readonly<Record<string, string>>
   /** One more with every move. */
   readonly revision: number
-  /** Of a submit: an existing task came back. */
+  /** True if a submit returned an existing task. */
   readonly deduplicated?: boolean
   /** Of a submit: it changed a task that waited. */
   readonly coalesced?: boolean

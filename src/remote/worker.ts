@@ -26,11 +26,11 @@ export interface RemoteWorkerOptions {
   readonly wait?: Duration
   /** How long running handlers may continue after `stop`. Default 30 s. */
   readonly stopTimeout?: Duration
-  /** A run whose end could not be written, or a claim that failed for a reason that does not pass. */
+  /** Called if the end of a run could not be written, or if a claim failed for a permanent reason. */
   readonly onError?: (error: Error) => void
 }
 
-/** What a handler over HTTP gets. Steps, `client` and transactions need a worker on the store. */
+/** The context of a handler over HTTP. Steps, `client` and transactions need a worker that connects to the store. */
 export interface RemoteContext<Input = unknown> {
   /** Its `input` is as submitted. */
   readonly task: RemoteTask<Input>
@@ -48,7 +48,7 @@ export interface RemoteContext<Input = unknown> {
   reschedule(delay: Duration, options?: RescheduleOptions): RescheduleError
 }
 
-/** Runs a task that was claimed over HTTP; what it returns is the output. */
+/** Runs a task that was claimed over HTTP. Its return value is the output. */
 export type RemoteHandler<Input = unknown, Output = unknown, Raw = Input> = (
   input: Input,
   ctx: RemoteContext<Raw>,
@@ -75,9 +75,9 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof RemoteWorkerOptions>([
   'stopTimeout',
   'onError',
 ])
-/** Between claims that found nothing, where the server does not wait. */
+/** The pause after a claim that found nothing, if the server does not wait for work. */
 const REST = 1_000
-/** After a claim that failed. */
+/** The pause after a claim that failed. */
 const REST_AFTER_ERROR = 2_000
 
 /** Claims and runs tasks over HTTP. */
@@ -124,7 +124,7 @@ export class RemoteWorker {
     signal?.removeEventListener('abort', stop)
   }
 
-  /** Runs tasks until a claim finds none, or for `for` at the most: for edge functions that a timer starts. */
+  /** Runs tasks until a claim finds none, or for `for` at most. Meant for edge functions that a timer starts. */
   async drain(options: { readonly for?: Duration } = {}): Promise<void> {
     const limit = options.for === undefined ? null : parseDuration(options.for, 'for')
     const timer = limit === null ? null : setTimeout(() => this.#stopping.abort(), limit)
@@ -169,7 +169,7 @@ export class RemoteWorker {
     }
     const { signal } = this.#stopping
     try {
-      // Aborted with the worker: the server then releases what it claims.
+      // Aborted when the worker stops. The server then releases what it claims for this request.
       return (await this.#connection.call<{ leases: Lease[] }>('POST', '/claim', body, { signal })).leases
     } catch (error) {
       if (signal.aborted) return []
@@ -246,7 +246,7 @@ class Heartbeat {
     id: string,
     abort: (kind: 'cancelled' | 'lease-lost') => void,
   ) {
-    // Two answers may be lost before the lease lapses.
+    // The run continues after two lost answers. After a third its lease may have lapsed.
     let heardAt = performance.now()
     this.#timer = setInterval(() => {
       const body = { token, ...this.#progress }
@@ -306,7 +306,7 @@ const timedOut = (timeout: number): Error =>
 const rejectionOf = (signal: AbortSignal): Promise<never> =>
   new Promise((_, fail) => {
     if (signal.aborted) fail(signal.reason)
-    // A cancelled handler may still complete; what ended the others is written at once.
+    // A cancelled handler may still complete. All other endings are written at once.
     signal.addEventListener('abort', () => {
       if ((signal.reason as AbortedError).kind !== 'cancelled') fail(signal.reason)
     })

@@ -218,7 +218,7 @@ class Scenario {
       if (task.status === 'running') await this.#operator.retry(this.#id)
       else if (task.status !== 'pending') return task.status
       else if (signal !== undefined) await this.#operator.signal(this.#id, signal, this.#options.signals![signal])
-      else if (task.parked?.until === null) return `parked in step '${task.parked.step}' for ever`
+      else if (task.parked?.until === null) return `parked in step '${task.parked.step}' forever`
       else await this.#clock.advanceTo(Math.max(task.availableAt, this.#clock.wall()))
     }
     return 'never ended'

@@ -56,7 +56,7 @@ export async function drain(
       if (clock === undefined || next === null) return moves
       if (round === mostRounds)
         throw new Error(
-          `after ${mostRounds} rounds there is still something scheduled: does a task reschedule itself for ever?`,
+          `after ${mostRounds} rounds there is still something scheduled: does a task reschedule itself forever?`,
         )
       await clock.advanceTo(Math.max(next, clock.wall()))
     }

@@ -1,4 +1,4 @@
-/** Background jobs: what runs, and what became of the others. */
+/** Background jobs: the running ones, and the results of the others. */
 import { askToStop, type BackgroundJob, jobs, nameOf, summary } from '../background-jobs.tsx'
 import { Action, ActionsHead, Ago, Head, Panel, ShortId } from '../parts/basics.tsx'
 import { JobProgress } from '../parts/jobs-tray.tsx'

@@ -1,4 +1,4 @@
-/** One schedule: its plan, its next slots, and what became of the last twenty. */
+/** One schedule: its plan, its next slots, and the results of the last twenty. */
 import { part } from '../api.ts'
 import { Action, Ago, At, Fact, Head, Panel } from '../parts/basics.tsx'
 import { Json } from '../parts/json.tsx'

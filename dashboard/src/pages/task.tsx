@@ -191,10 +191,10 @@ const ErrorText = ({ error, before }: { readonly error: ErrorCause; readonly bef
 )
 
 const INSTANT = /(\d{4}-\d\d-\d\dT[\d:.]+Z)/
-/** How long ago, or in how long: as the sentence writes it. */
+/** A relative time, in the words of the sentence. */
 const AWAY = /\((?:in )?(?:\d+(?:ms|s|m|h|d) ?)+(?:ago)?\)/g
 
-/** With its instants in the zone of the page, and durations as elsewhere. */
+/** The sentence with its instants in the zone of the page, and its durations formatted as elsewhere. */
 const Sentence = ({ text }: { readonly text: string }) => (
   <>
     {text

@@ -10,7 +10,7 @@ import { now } from '../time.ts'
 import type { Count, TaskPage, WorkerInfo } from '../types.ts'
 import { duration, number } from '../words.ts'
 
-/** A task that was created first may have become ready last, after a retry: the longest wait is among this many. */
+/** The longest wait is searched among this many tasks: the oldest task may have become ready last, after a retry. */
 const LOOKED_AT = 20
 
 const useCount = (type: string, status: string): string => {

@@ -16,8 +16,8 @@ export interface Question {
   readonly action?: string
   readonly danger?: boolean
   /**
-   * The dialog closes when it resolves, and shows the error when it rejects. A function that it resolves to is called then, unless the dialog was
-   * closed in between: whoever has gone on is not called back.
+   * The dialog closes when it resolves, and shows the error when it rejects. If it resolves to a function, that function is called, unless the user
+   * has closed the dialog in the meantime.
    */
   readonly run?: () => Promise<unknown>
 }
@@ -26,7 +26,7 @@ const asking = signal<Question | null>(null)
 const isBusy = signal(false)
 const failed = signal<ApiError | null>(null)
 
-/** Grows with each question, and with each page. */
+/** Incremented with each question and each page. */
 let asked = 0
 
 // A question about a task must not stand above another one.
@@ -35,7 +35,7 @@ route.subscribe(() => {
   asking.value = null
 })
 
-/** Asks when it is known what, unless there was another question or another page in between. */
+/** Asks a question that is still being prepared. Drops it if the user has moved to another question or page in the meantime. */
 export const askWhenKnown = async (question: Promise<Question | null>): Promise<void> => {
   asked++
   const mine = asked
@@ -54,7 +54,7 @@ const answer = async (question: Question): Promise<void> => {
   if (isBusy.value) return
   isBusy.value = true
   failed.value = null
-  // It may have been closed while it was at work, and another may be open.
+  // The dialog may have been closed while the action ran, and another one may be open.
   const isOpen = (): boolean => asking.value === question
   try {
     const next = await question.run?.()

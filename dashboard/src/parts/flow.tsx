@@ -4,7 +4,7 @@ import { hrefOf } from '../route.ts'
 import type { ChartTotals } from '../types.ts'
 import { duration, number, plural, rate } from '../words.ts'
 
-/** The range of the charts from which the numbers are. */
+/** The range of the charts that the numbers come from. */
 export const SECONDS = 300
 
 /** Tasks that have left: completed, dead, cancelled or expired. */

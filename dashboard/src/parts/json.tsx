@@ -7,7 +7,7 @@ import { number } from '../words.ts'
 /** Deeper values are folded at first, unless the whole is short. */
 const OPEN_DEPTH = 2
 const SHORT = 1_500
-/** So many members of one value are shown; further ones by request. */
+/** How many members of a value are shown at first. A button shows the rest. */
 const MOST = 100
 /** Browsers are slow with longer strings. Copy has the whole text. */
 const LONGEST = 20_000

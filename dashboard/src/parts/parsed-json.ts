@@ -1,4 +1,4 @@
-/** What somebody typed as JSON, or an error that says so. */
+/** Parses text that a user typed. Throws an error with a readable message if it is not JSON. */
 export const parsedJson = (text: string, what = 'input'): unknown => {
   try {
     return JSON.parse(text)

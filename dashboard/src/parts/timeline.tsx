@@ -140,7 +140,7 @@ const StepLine = ({ step }: { readonly step: Step }) => (
 /** The beginning of a step's value. */
 const MOST_VALUE = 120
 
-/** A step is recorded with the move that ends its run, or before it; what a task waits for begins with that move. */
+/** A step is recorded before the move that ends its run, or with it. A wait begins with that move. */
 const isAfter = ({ at, status }: Step, { at: moved, move }: Entry): boolean => {
   const since = Date.parse(at) - Date.parse(moved)
   return since > 0 || (since === 0 && (move === 'claim' || status === 'waiting' || status === 'sleeping'))

@@ -3,7 +3,7 @@ import type { Instant, TaskRecord } from '../task.ts'
 
 /** The limits that bind one claim. They compare with running tasks of every worker and type, lapsed leases included. */
 export interface ClaimLimits {
-  /** Running tasks of the queue at the most. null: no limit. */
+  /** The most running tasks of the queue. null: no limit. */
   readonly concurrency: number | null
   /** Nothing is leased after this instant: the permits of a rate are void then. null: no limit. */
   readonly notAfter: Instant | null
@@ -16,7 +16,7 @@ export interface ClaimLimits {
  * `without` and `only` do not bind it.
  */
 export interface GroupTurns {
-  /** Running tasks of one group at the most. null: no limit. */
+  /** The most running tasks of one group. null: no limit. */
   readonly perGroup: number | null
   /** The group that had the last turn: the next one, in an order of the store's own, begins. null: the store chooses. */
   readonly after: string | null

@@ -6,9 +6,9 @@ import { parseRate, type Rate } from './rate.ts'
 
 /** Limits of a queue over all workers. What is left out is not limited. */
 export interface LimitOptions {
-  /** Running tasks of the queue at the most, over all workers. */
+  /** The most running tasks of the queue, over all workers. */
   readonly concurrency?: number
-  /** Running tasks of one group at the most, over all workers. Groups then take turns. */
+  /** The most running tasks of one group, over all workers. Groups then take turns. */
   readonly perGroup?: number
   /** Groups take turns within a priority. Default: only with `perGroup` or `ratePerGroup`. */
   readonly fair?: boolean

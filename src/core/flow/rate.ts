@@ -35,16 +35,16 @@ export const startsPerSecond = (text: string): number => {
 export interface RateInForce {
   readonly rate: Rate
   readonly burst: number
-  /** So late a permit may still be reserved: a look comes seldom where claims are slow, and takes what came due meanwhile. */
+  /** How late a permit may still be reserved. Where claims are slow, looks are rare, and each takes the permits since the last one. */
   readonly slack: number
-  /** So long after it was reserved a permit may be used. */
+  /** How long after its reservation a permit may be used. */
   readonly validity: number
 }
 
 /** Tasks that began at one instant, or a little earlier. */
 type Starts = readonly [at: Instant, count: number]
 
-/** Permits of a claim that has not ended as far as the store knows: tasks may begin until an instant. */
+/** Permits of a claim that has not ended as far as the store knows. Its tasks may begin until `until`. */
 interface Held {
   readonly id: string
   readonly until: Instant
@@ -53,9 +53,9 @@ interface Held {
 
 /** What the document of a rate keeps. */
 export interface RateState {
-  /** The instant of the first permit that is not reserved. null: none was. */
+  /** The instant of the first permit that is not reserved. null: no permit was ever reserved. */
   readonly free: Instant | null
-  /** By instant. */
+  /** Sorted by instant. */
   readonly starts: readonly Starts[]
   readonly held: readonly Held[]
 }
@@ -64,7 +64,7 @@ export const NO_STARTS: RateState = { free: null, starts: [], held: [] }
 
 export interface Reservation {
   readonly permits: number
-  /** As it was, if there is no permit. */
+  /** Unchanged if there is no permit. */
   readonly state: RateState
   /** No claim may use these permits after this instant. */
   readonly notAfter: Instant
@@ -76,9 +76,9 @@ export interface Reservation {
 export const slackOf = ({ per }: Rate, leaseTtl: number): number => Math.min(500, Math.max(per / 100, leaseTtl / 200))
 
 /**
- * Reserves up to `wanted` permits for a claim that begins no earlier than `now`. Two rules hold. Permits are spaced evenly (GCRA), so that starts are.
- * And all starts of the last window, with all that claims under way may still add, are no more than a window may have. Every start counts from when it
- * was reserved until a window after it happened, so no window has more, however long claims take. What a claim did is told when it ends (`settle`).
+ * Reserves up to `wanted` permits for a claim that begins no earlier than `now`. Two rules hold. First, permits are spaced evenly (GCRA), and with them
+ * the starts. Second, the starts of the last window and those that unfinished claims may still add never exceed the limit. Each start counts from its
+ * reservation until one window after it happened, so the limit holds however long claims take. `settle` records what a claim used when it ends.
  */
 export const reserve = (
   given: RateState,
@@ -86,7 +86,7 @@ export const reserve = (
   { id, wanted }: { readonly id: string; readonly wanted: number },
   { rate, burst, slack, validity }: RateInForce,
 ): Reservation => {
-  // Another process may reserve for an earlier instant after this one, so more is kept than counts here.
+  // Another process may later reserve for an earlier instant, so older starts are kept too.
   const kept = since(given, now - SPREAD, rate.per)
   const { free, starts, held } = since(kept, now, rate.per)
   const most = rate.count + burst - 1
@@ -132,7 +132,7 @@ export const overAt = ({ free, starts, held }: RateState, { rate, slack }: RateI
   return Math.max(last + rate.per, (free ?? Number.NEGATIVE_INFINITY) + slack) + SPREAD
 }
 
-/** Without what no longer counts. */
+/** Drops the starts and permits that no longer count. */
 const since = ({ free, starts, held }: RateState, now: Instant, per: number): RateState => {
   // An instant beyond every claim means that the clock was set back.
   const credible = (at: Instant): Instant => (at > now + LATEST ? now : at)
@@ -146,7 +146,7 @@ const since = ({ free, starts, held }: RateState, now: Instant, per: number): Ra
 /** How soon to look whether the claims of others have ended. */
 const askAgain = ({ per }: Rate): number => Math.min(1_000, per / 50)
 
-/** When fewer than `most` of them count. */
+/** From when fewer than `most` starts count. */
 const nextRoom = (starts: readonly Starts[], most: number, per: number): Instant => {
   let over = sumOf(starts) - most
   for (const [at, count] of starts.toSorted(byInstant)) {
@@ -157,7 +157,7 @@ const nextRoom = (starts: readonly Starts[], most: number, per: number): Instant
   return Number.NEGATIVE_INFINITY
 }
 
-/** Where there are many, those of a short while count as if they had begun at its last instant. */
+/** If there are many starts, those of one slot are counted as if they had begun together, at the last instant of them. */
 const withStarts = (starts: readonly Starts[], begun: Starts, { per }: Rate): readonly Starts[] => {
   const all = [...starts, begun].sort(byInstant)
   if (all.length <= MOST_STARTS) return all
@@ -178,9 +178,9 @@ const byInstant = ([a]: Starts, [b]: Starts): number => a - b
 /** Sums of fractions may fall short of a whole permit by this much. */
 const ROUNDING = 1e-6
 const MOST_STARTS = 128
-/** Of a window. */
+/** The number of slots in a window. */
 const SLOTS = 50
-/** So far apart are the instants for which processes reserve at the same time, at the most. */
+/** Processes that reserve at the same time do so for instants that are at most this far apart. */
 export const SPREAD = 1_000
 /** No claim takes longer. */
 export const LATEST = 60_000

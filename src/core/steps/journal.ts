@@ -1,10 +1,10 @@
-/** What the journal of a task says: which steps it has, and which signals wait. */
+/** Reads the journal of a task: its steps, and the signals that wait. */
 import { HoldfastError } from '../errors.ts'
 import { isPlainText } from '../submission.ts'
 import type { Instant, JournalEntry, TaskRecord } from '../task.ts'
 import { decodePayload, type Payload } from '../values/payload.ts'
 
-/** What is known of a step, by its name. */
+/** The recorded state of a step. */
 export type StepState =
   | { readonly kind: 'step'; readonly entry: JournalEntry }
   /** `until`: when it is over, or was ended by `runNow`. */
@@ -38,7 +38,7 @@ export const readJournal = (entries: readonly JournalEntry[]): Journal => {
   return { steps, untaken: [...untaken.values()] }
 }
 
-/** What `readJournal` says of one step, without a map of all: a run asks for each of its steps, and there may be a thousand. */
+/** One step of `readJournal`, without building the map of all: a run asks for each of its steps, and there may be a thousand. */
 export const stepState = (entries: readonly JournalEntry[], step: string): StepState | undefined => {
   let state: StepState | undefined
   const signalOf = (id: string): JournalEntry | undefined =>
@@ -85,11 +85,11 @@ export const valueFields = (payload: Payload | null): Pick<JournalEntry, 'value'
     ? {}
     : { value: payload.text, ...(payload.encoding === 'json' ? null : { encoding: payload.encoding }) }
 
-/** Where the entries are not loaded, a journal counts as one with steps. */
+/** Whether the task has steps. True if the entries are not loaded, because there may be steps among them. */
 export const hasSteps = ({ hasJournal, journal }: TaskRecord): boolean =>
   hasJournal && (journal.length === 0 || journal.some(({ kind }) => kind !== 'signal'))
 
-/** The key of a step's effect in other systems: the same in every run, and another one after a fresh replay. */
+/** The idempotency key of a step's effect in other systems: the same in every run, and a new one after a fresh replay. */
 export const stepKey = ({ id, generation }: TaskRecord, name: string): string =>
   generation === 0 ? `${id}:${name}` : `${id}:${generation}:${name}`
 
@@ -110,9 +110,9 @@ export interface ShownStep {
   readonly kind: 'step' | 'sleep' | 'signal'
   /** What has become of it. */
   readonly status: 'done' | 'sleeping' | 'waiting' | 'timed-out' | 'refused'
-  /** When it was recorded or begun. */
+  /** When it was recorded or began. */
   readonly at: Instant
-  /** Of a sleep or a wait: when it ends at the latest; null: never. */
+  /** When a sleep or a wait ends at the latest; null: never. */
   readonly until?: Instant | null
   /** The name of the signal that it waits for or took. */
   readonly signal?: string

@@ -1,11 +1,11 @@
-/** What a handler meets when it waits durably. */
+/** The errors that durable waits throw into a handler. */
 
 import type { Instant } from '../task.ts'
 import { isInstance, readText } from '../values/error-facts.ts'
 
 /**
- * The task is parked: this run is over, and the handler starts from the top when it is time. Do not catch it; what the handler does after it counts
- * for nothing.
+ * The task is parked: this run is over, and the handler starts from the top when the wait ends. Do not catch it: the result of a handler that
+ * continues is ignored.
  */
 export class Parked extends Error {
   override readonly name: string = 'Parked'
@@ -21,7 +21,7 @@ export class Parked extends Error {
 export const isParked = (thrown: unknown): boolean =>
   isInstance(thrown, Parked) || (isInstance(thrown, Error) && readText(thrown, 'name') === 'Parked')
 
-/** No signal came before the timeout of `ctx.waitFor`. The same in every later run. */
+/** No signal came before the timeout of `ctx.waitFor`. Every later run gets the same error. */
 export class SignalTimeout extends Error {
   override readonly name: string = 'SignalTimeout'
   readonly step: string
@@ -32,7 +32,7 @@ export class SignalTimeout extends Error {
   }
 }
 
-/** The schema of `ctx.waitFor` refused the value of the signal, which is taken. The same in every later run. */
+/** The schema of `ctx.waitFor` refused the value of the signal. The signal counts as taken, and every later run gets the same error. */
 export class SignalInvalid extends Error {
   override readonly name: string = 'SignalInvalid'
   readonly step: string

@@ -19,7 +19,7 @@ import { type Journal, readJournal, type StepState, stepState, valueFields } fro
 
 const MOST_STEPS = 1_000
 const MOST_SIGNALS = 1_000
-/** All results of a task together may be this many times as large as one payload; so may its waiting signals. */
+/** The results of all steps of a task may together be this many times as large as one payload. The same holds for its waiting signals. */
 const PAYLOADS = 4
 
 type NewEntry = Omit<JournalEntry, 'n' | 'at' | 'op'>
@@ -27,13 +27,13 @@ type NewEntry = Omit<JournalEntry, 'n' | 'at' | 'op'>
 const entriesAt = (task: TaskRecord, added: readonly NewEntry[], at: Instant, op: string): readonly JournalEntry[] =>
   added.map((entry, i) => ({ n: task.journal.length + i, at, op, ...entry }))
 
-/** A ttl means "start by": the first step or park ends it. */
+/** A ttl says when the task must have started: the first step or park clears the expiry. */
 const remembering = ({ hasJournal, expiresAt }: TaskRecord): ChangeSet => ({
   ...(hasJournal ? null : { hasJournal: true }),
   ...(expiresAt === null ? null : { expiresAt: null }),
 })
 
-/** Of all results; a signal that a step has taken is its result. */
+/** The size of all results. A signal that a step has taken counts as the result of that step. */
 const sizeOfResults = ({ steps }: Journal): number => {
   let size = 0
   for (const state of steps.values()) {
@@ -63,7 +63,7 @@ export interface StepFacts {
   readonly maxPayload: number
 }
 
-/** null if all of them are recorded already: an earlier try was written. `task` must have its journal. */
+/** Returns null if all of them are recorded already, by an earlier try. `task` must have its journal. */
 export const recordSteps = (
   task: TaskRecord,
   holder: Holder,
@@ -87,7 +87,7 @@ const stepMove = (task: TaskRecord, actor: Actor, added: readonly NewEntry[]): C
   journal: entriesAt(task, added, actor.now, actor.op),
 })
 
-/** `more`: steps that the task does not have yet; `text`: their size. */
+/** `more` are steps that the task does not have yet, `text` is their size. */
 const mustFit = (id: string, journal: Journal, more: number, text: number, maxPayload: number): void => {
   if (more > 0 && journal.steps.size + more > MOST_STEPS)
     throw new HoldfastError('STEPS_TOO_LARGE', `task ${id} has more than ${MOST_STEPS} steps`, { id })
@@ -108,7 +108,7 @@ export interface Wait {
   readonly name: string
   /** The name of the signal; null: it sleeps. */
   readonly signal: string | null
-  /** Counts if this is the first time that it waits: later the recorded instant stands. null: it waits for ever. */
+  /** When the wait ends. Used only the first time it waits; later runs use the recorded instant. null: it waits forever. */
   readonly until: Instant | null
 }
 
@@ -116,15 +116,15 @@ export interface WaitFacts {
   readonly now: Instant
   /** The limit of one payload in bytes. */
   readonly maxPayload: number
-  /** Why the schema of the wait refuses the signal; null: it does not. */
+  /** Why the schema of the wait refuses the signal; null if it accepts it. */
   refusal(wait: Wait, signal: JournalEntry): string | null
 }
 
 export type WaitsSettled =
-  /** Some waits are over. `change` is null if nothing has to be written for it. */
+  /** Some waits are over. `change` is null if there is nothing to write. */
   { readonly kind: 'over'; readonly change: Change | null } | { readonly kind: 'parked'; readonly change: Change }
 
-/** The signals that these waits would take now: each takes one, in order. */
+/** The signals that these waits would take now. Each wait takes one, in order. */
 export const signalsFor = ({ steps, untaken }: Journal, waits: readonly Wait[]): ReadonlyMap<Wait, JournalEntry> => {
   const left = [...untaken]
   const found = new Map<Wait, JournalEntry>()
@@ -139,7 +139,7 @@ export const signalsFor = ({ steps, untaken }: Journal, waits: readonly Wait[]):
 const isEnded = (state: StepState | undefined): boolean => state?.kind === 'taken' || state?.kind === 'timed-out'
 
 /**
- * What becomes of a handler that waits for all of these. A wait that is over lets it continue; otherwise the task is parked until the earliest
+ * Decides whether a handler that waits for all of these continues. It does if one wait is over; otherwise the task is parked until the earliest
  * instant. `task` must have its journal.
  */
 export const settleWaits = (
@@ -222,7 +222,7 @@ const park = (
 // ── signal ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface Signal {
-  /** A signal whose id is known is not kept again. */
+  /** A signal with a known id is not stored again. */
   readonly id: string
   readonly name: string
   readonly value: Payload | null
@@ -231,14 +231,14 @@ export interface Signal {
 const isAwaited = ({ parked }: TaskRecord, name: string): boolean =>
   parked !== null && (parked.signal === name || (parked.signals ?? []).includes(name))
 
-/** null if the task has this signal already. `task` must have its journal. */
+/** Returns null if the task has this signal already. `task` must have its journal. */
 export const signal = (
   task: TaskRecord,
   { id, name, value }: Signal,
   actor: Actor,
   maxPayload: number,
 ): Change | null => {
-  // Also after its end: the reply of the first try may be lost.
+  // Checked before the status: the task may have ended after a first try whose reply was lost.
   if (task.journal.some((entry) => entry.kind === 'signal' && entry.signalId === id)) return null
   mustBeLive(task)
   const { untaken } = readJournal(task.journal)

@@ -1,19 +1,19 @@
-/** Who calls, and what the caller may do. */
+/** Identifies the caller of a request, and its rights. */
 import type { Right } from '../route.ts'
 import { EVERYTHING } from './roles.ts'
 import type { Session } from './sessions.ts'
 
-/** What a caller may do. */
+/** The rights and the identity of a caller. */
 export interface Access {
   /** What it may do. */
   readonly rights: readonly Right[]
   /** The browser sends the credential automatically (a cookie), so a change must also prove which page sent it. */
   readonly ambient?: boolean
-  /** Who it is, in histories, pauses and jobs. Default: the name of the client. */
+  /** The caller's name in histories, pauses and jobs. Default: the name of the client. */
   readonly name?: string
   /** The only queues from which it may claim and to which it may submit. Default: all. */
   readonly queues?: readonly string[]
-  /** Of a browser that has logged in with a token. */
+  /** The session of a browser that has logged in with a token. */
   readonly session?: Pick<Session<unknown>, 'id' | 'ended'>
 }
 

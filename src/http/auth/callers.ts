@@ -1,9 +1,9 @@
-/** Callers act under their own names, and some in some queues only. */
+/** Lets callers act under their own names, and limits some callers to some queues. */
 import type { Client } from '../../index.ts'
 import { HttpError } from '../wire/errors.ts'
 import type { Access } from './access.ts'
 
-/** Users of a proxy may be many; a client by another name costs little to make again. */
+/** How many clients are kept. A proxy may have many users, and a client under another name is cheap to make again. */
 const MOST = 200
 
 export class Callers {

@@ -12,7 +12,7 @@ interface LoginOptions {
   readonly origins: Origins
   readonly basePath: string
   readonly maxBody: number
-  /** The dashboard is served here: it can explain a link that is out of date. */
+  /** The dashboard is served here, so it can explain a link whose token is out of date. */
   readonly hasPages: boolean
 }
 

@@ -9,7 +9,7 @@ export class Origins {
   readonly #hosts: ReadonlySet<string> | null
   readonly #trustProxy: boolean
 
-  /** `names` in addition to those of loopback; 'any' if the framework checks. `trustProxy`: X-Forwarded-Proto is set by a proxy. */
+  /** `names` are accepted in addition to those of loopback; 'any' if the framework checks. `trustProxy` means that a proxy sets X-Forwarded-Proto. */
   constructor(names: readonly string[] | 'any', trustProxy = false) {
     if (names !== 'any' && !Array.isArray(names))
       throw new HoldfastError('INVALID_OPTION', `hosts must be a list of host names, or 'any'`, { field: 'hosts' })

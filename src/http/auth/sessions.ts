@@ -1,21 +1,21 @@
 /** Browsers that have logged in. Kept in this process: a restart logs everybody out. */
 import { createHash, randomBytes } from 'node:crypto'
 
-/** Without a request for this long it is over; an open dashboard asks every few seconds. */
+/** A session ends after this long without a request. An open dashboard sends one every few seconds. */
 const IDLE = 12 * 3_600_000
-/** From the login on, however much it is used. */
+/** A session ends this long after the login, however much it is used. */
 const LONGEST = 7 * 24 * 3_600_000
-/** The oldest one makes room. */
+/** With more sessions than this, the oldest one ends. */
 const MOST = 1_000
 const SWEEP_EVERY = 60_000
 
 export interface Session<Owner> {
-  /** Public: it names the session, and opens nothing. */
+  /** Public: it identifies the session, but gives no access. */
   readonly id: string
   readonly owner: Owner
   readonly startedAt: number
   readonly seenAt: number
-  /** Aborts when it is over: then its streams end. */
+  /** Aborts when the session ends, which closes its streams. */
   readonly ended: AbortSignal
 }
 
@@ -32,7 +32,7 @@ const shown = <Owner>({ end, ...session }: Kept<Owner>): Session<Owner> => ({ ..
 const digestOf = (secret: string): string => createHash('sha256').update(secret).digest('base64url')
 
 export class Sessions<Owner> {
-  /** By the digest of the secret in the cookie, so that no dump of the memory's keys opens a session. */
+  /** Keyed by the digest of the secret in the cookie, so that these keys alone do not open a session. */
   readonly #kept = new Map<string, Kept<Owner>>()
   readonly #now: () => number
   #sweptAt = Number.NEGATIVE_INFINITY
@@ -53,7 +53,7 @@ export class Sessions<Owner> {
     return secret
   }
 
-  /** null if it is unknown or over. */
+  /** Returns null if the session is unknown or has ended. */
   find(secret: string): Session<Owner> | null {
     const now = this.#now()
     this.#sweep(now, SWEEP_EVERY)
@@ -74,7 +74,7 @@ export class Sessions<Owner> {
     return [...this.#kept.values()].map(shown).reverse()
   }
 
-  /** False if there is none. */
+  /** Returns false if there is no such session. */
   end(id: string): boolean {
     for (const [key, kept] of this.#kept) {
       if (kept.id !== id) continue

@@ -5,13 +5,13 @@ import { RIGHTS, type Right } from '../route.ts'
 import type { Access, Authorize } from './access.ts'
 import { type Session, Sessions } from './sessions.ts'
 
-/** A secret, and what the caller that has it may do. */
+/** A secret, and the rights of a caller that presents it. */
 export interface Token {
   /** 24 to 512 characters. */
   readonly token: string
   /** `VIEWER`, `OPERATOR`, `WORKER`, `EVERYTHING`, or a list of your own. */
   readonly rights: readonly Right[]
-  /** In histories, pauses and jobs. Default: the token is not named there. */
+  /** The name of its caller in histories, pauses and jobs. Default: the name of the client. */
   readonly name?: string
   /** The only queues from which it may claim and to which it may submit. Only for the rights `work` and `submit`. */
   readonly queues?: readonly string[]

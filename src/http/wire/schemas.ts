@@ -67,7 +67,7 @@ const historyEntry = shape(
 const value = anything(
   'any JSON value; base64 text if it was bytes; omitted if there is none; null without the right to see payloads',
 )
-const until: Schema = { ...instant, type: ['string', 'null'], description: 'null: it waits for ever' }
+const until: Schema = { ...instant, type: ['string', 'null'], description: 'null: it waits forever' }
 
 const step = shape(
   {

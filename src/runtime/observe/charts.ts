@@ -34,24 +34,24 @@ const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 
-/** Slots in memory. */
+/** The length of a slot in memory. */
 const FINE = 5 * SECOND
-/** How far back a start counts from the histories. */
+/** How far back a starting process counts from the histories. */
 const CAUGHT_UP = 6 * MINUTE
 const KEPT_FINE = 10 * MINUTE
-/** A start reads no more changed tasks than this: with more, charts begin now. */
+/** A starting process reads at most this many changed tasks. If there are more, its charts begin now. */
 const MOST_CAUGHT_UP = 50_000
 /** Above this many changed tasks between two polls, changes are sampled. */
 const MOST_FOLLOWED = 2_000
-/** A change becomes visible this long after its stamp at most; then its minute is complete. */
+/** Every change is visible this long after its timestamp. A minute is complete after this time. */
 const SETTLED_AFTER = 25 * SECOND
 const DEPTH_EVERY = 15 * SECOND
 const DEPTH_REST = 30
 const DEPTH_CAP = 10_000
-/** Depths of further queues are not kept. */
+/** Depths are kept for this many queues only. */
 const MOST_DEPTHS = 100
 const LONGEST_WAIT = 5_000
-/** Without `start`, counting ends when no reader has come for this long. */
+/** Without `start`, counting stops if nothing reads the charts for this long. */
 const UNREAD = 10 * MINUTE
 
 /** The ranges that charts can show, by name. */
@@ -87,7 +87,7 @@ export interface ChartReading {
   readonly from: Instant
   /** The current instant: the last point is not over. */
   readonly until: Instant
-  /** Only the slots that were counted: a gap is a time at which no process counted. */
+  /** Only slots that were counted. No process counted during a gap. */
   readonly points: readonly ChartPoint[]
   /** Totals over the whole range, by name. */
   readonly queues: Readonly<Record<string, ChartTotals>>
@@ -101,7 +101,7 @@ export class Charts {
   readonly #records: ChartRecords
   readonly #fine = new Map<Instant, ChartSlot>()
   readonly #workers = new WorkerCounts()
-  /** Everything from here on is counted; null until the first poll has ended. */
+  /** Everything since this instant is counted; null until the first poll has ended. */
   #completeSince: Instant | null = null
   #writtenUntil: Instant = 0
   #estimate = emptySlot()
@@ -194,7 +194,7 @@ export class Charts {
       ...this.#counted(MINUTE, from),
     ])
     if (range === '1h') return minutes
-    // A slot that is not over yet, or has just ended, is made of its minutes.
+    // A slot that has not ended, or has just ended, is summed from its minutes.
     const tens = new Map([
       ...(await this.#records.read(TENS, range === '24h' ? from : recent)),
       ...grouped(minutes, TENS.slot, recent),
@@ -232,7 +232,7 @@ export class Charts {
         caughtUp()
         if (!this.#isKept && clock.mono() - this.#readAt > UNREAD) this.stop()
       } catch {
-        // A reader sees the error of the store with its own call.
+        // A reader gets the error of the store from its own call.
         failures++
       }
       await pause(clock, Math.max(rest, Math.min(POLL_EVERY * 2 ** failures, LONGEST_WAIT)), signal)

@@ -12,9 +12,9 @@ import { groupRate, PermitBook, type Permits, queueRate } from './permits.ts'
 
 /** How long a full group is remembered as full. */
 const FULL_FOR = 100
-/** How many looks tell how long the next one may take. */
+/** The slowest of this many looks estimates the next one. */
 const LOOKS = 4
-/** How long permits are valid at the least. */
+/** The shortest validity of permits. */
 const SHORTEST = 1_000
 
 interface Memory {

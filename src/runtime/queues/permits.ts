@@ -1,4 +1,4 @@
-/** Permits of a rate: each rate is a document of what was reserved and begun, and a process reserves from it before it claims. */
+/** Permits of a rate. Each rate is a document of what was reserved and what began; a process reserves permits in it before it claims. */
 import { createHash } from 'node:crypto'
 import {
   NO_STARTS,
@@ -17,17 +17,17 @@ import { newOp, type Session } from '../session.ts'
 export interface Permits {
   readonly count: number
   readonly notAfter: Instant
-  /** When there will be another. */
+  /** When there will be another permit. */
   readonly next: Instant
-  /** The claim has ended: when it began tasks. Returns when there will be another permit; null: the claim needed no more than it had. */
+  /** Called when the claim has ended, with the instants at which its tasks began. Returns when there will be another permit; null: the claim did not need all it had. */
   settle(begun: readonly Instant[]): Promise<Instant | null>
 }
 
-/** Another process cannot win every time; after these tries, the next look continues. */
+/** How often a write is tried. Other processes may be faster several times; then the next look continues. */
 const TRIES = 8
-/** How many writes tell how long the next one takes at the least. */
+/** The fastest of this many writes estimates the next one. */
 const WRITES = 4
-/** How soon to look again then. */
+/** How soon to look again after the last try. */
 const CONTENDED = 20
 /** How often to delete what is over. */
 const SWEEP_EVERY = 10_000
@@ -104,7 +104,7 @@ export class PermitBook {
     return { count: 0, notAfter: next, next, settle: async () => next }
   }
 
-  /** A reservation takes this long at the least, as far as is known. */
+  /** The least time that a reservation takes, as far as is known. */
   get #lead(): number {
     return this.#writes.length < WRITES ? 0 : Math.min(SPREAD, Math.floor(Math.min(...this.#writes)))
   }
@@ -130,9 +130,10 @@ export class PermitBook {
   ): Promise<Instant | null> {
     const { time } = this.#session
     this.#ended.set(name, [...(this.#ended.get(name) ?? []), one])
-    // Others take them as used as late as they were valid. In a long window that makes little difference, and the next reservation tells it.
+    // Otherwise other processes count them as used at their last valid instant. With a long window that makes little difference, and the next
+    // reservation writes it anyway.
     if (one.begun.length < permits || inForce.validity > inForce.rate.per / 50) await this.#tell(name, inForce)
-    // It may have come too late for tasks that wait.
+    // The claim may have been too late for waiting tasks.
     if (one.begun.length < permits && time.now() <= notAfter) return null
     const known = this.#known.get(name)
     const state = known === undefined ? NO_STARTS : settled(known, this.#ended.get(name) ?? [], inForce)
@@ -140,7 +141,7 @@ export class PermitBook {
     return reserve(state, time.now() + lead, { id: one.id, wanted: 0 }, inForce).next - lead
   }
 
-  /** Never rejects: what is not told counts as used as late as it could be. */
+  /** Never rejects: permits whose use is not recorded count as used at their last valid instant. */
   async #tell(name: string, inForce: RateInForce): Promise<void> {
     try {
       for (let tries = 0; tries < TRIES; tries++) {
@@ -153,7 +154,7 @@ export class PermitBook {
     }
   }
 
-  /** False: another process was faster. */
+  /** Returns false if another process was faster. */
   async #put(
     name: string,
     state: RateState,

@@ -17,7 +17,7 @@ export interface Logger {
 
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const
 
-/** A line is often written where nobody awaits it, so a missing method would end the process then. */
+/** Checked early: most lines are written where an exception would be unhandled and end the process. */
 export const checkLogger = (logger: Logger): void => {
   const missing = LEVELS.filter((level) => typeof (logger as Partial<Logger> | null)?.[level] !== 'function')
   if (missing.length === 0) return

@@ -1,4 +1,4 @@
-/** The keepers of this process: each is told of a lease before it is written. */
+/** The keepers of this process. Each learns of a lease before the lease is written. */
 import type { Keeper } from '../store.ts'
 
 export class OpenKeepers {

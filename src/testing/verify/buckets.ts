@@ -1,11 +1,11 @@
-/** Groups facts by a key without holding them all in memory: each goes to one of some files, which are then read one after the other. */
+/** Groups facts by a key without holding them all in memory: each fact is written to one of several files, which are then read one by one. */
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** A million tasks with histories make files of some 30 MB. */
+/** With a million tasks and their histories, each file has about 30 MB. */
 const FILES = 64
-/** Characters that wait for a file. */
+/** Characters that are buffered for each file. */
 const MOST_WAITING = 65_536
 
 export class Buckets<Fact> {

@@ -1,4 +1,4 @@
-/** What must hold between tasks: a token is given once, a key has one task, a slot of a schedule one task. */
+/** Rules across tasks: a token is issued once, a key has one task, and a slot of a schedule has one task. */
 import { dueSlots } from '../../core/schedules/recurrence.ts'
 import { recurrenceOf, type ScheduleRecord } from '../../core/schedules/schedule.ts'
 import { isTerminal } from '../../core/task.ts'
@@ -10,7 +10,7 @@ export const checkToken = (token: string, holders: readonly string[], ledger: Le
   for (const other of others) ledger.violate('I3', other, `its lease token ${token} was also given for ${first}`)
 }
 
-/** A task that names a key. `isExact`: its key ends at a fixed time, and then another task may have it; null: it no longer stands for this task. */
+/** A task that names a key. With `isExact` the key ends at a fixed time, after which another task may have it; null: the key no longer belongs to this task. */
 export interface KeyHolder {
   readonly id: string
   readonly isExact: boolean | null
@@ -27,13 +27,13 @@ export const checkKey = (key: string, holders: readonly KeyHolder[], ledger: Led
 export interface FiredSlot {
   readonly incarnation: string
   readonly slot: number
-  /** null: only its key is left. */
+  /** null if only its key is left. */
   readonly task: { readonly id: string; readonly createdAt: number; readonly endedAt: number | null } | null
 }
 
 const SLOT_KEY = /^schedule:(.*):([^:]+):(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)$/s
 
-/** Of the key of a slot: which schedule and which slot. */
+/** The schedule and the slot that a key of a slot names. */
 export const slotOf = (
   key: string,
 ): (Pick<FiredSlot, 'incarnation' | 'slot'> & { readonly schedule: string }) | null => {
@@ -41,7 +41,7 @@ export const slotOf = (
   return slot === undefined ? null : { schedule: schedule!, incarnation: incarnation!, slot: Date.parse(slot) }
 }
 
-/** When it first ended; null if it has not, undefined if that is no longer known. */
+/** When it first ended; null if it has not ended, undefined if that is no longer known. */
 export const firstEndOf = (task: CheckedTask): number | null | undefined => {
   if (!isWhole(task)) return undefined
   return task.history.find(({ to }) => isTerminal(to))?.at ?? null
@@ -100,7 +100,7 @@ const checkOverlaps = (
   }
 }
 
-/** Only the newest thousand: of a longer outage no more are caught up. */
+/** Only the newest thousand slots: after a longer outage no more are caught up. */
 const checkSkipped = (
   record: ScheduleRecord,
   fired: readonly FiredSlot[],

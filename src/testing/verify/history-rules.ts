@@ -44,7 +44,7 @@ export const checkRecord = (task: CheckedTask, clockBound: number, ledger: Ledge
 
 type Say = (invariant: Invariant, what: string) => void
 
-/** None of its entries was dropped. */
+/** True if no entry was dropped. */
 export const isWhole = (task: Pick<CheckedTask, 'history' | 'revision'>): boolean =>
   task.history.length < HISTORY_KEPT || task.history.length === task.revision
 
@@ -52,7 +52,7 @@ export const isWhole = (task: Pick<CheckedTask, 'history' | 'revision'>): boolea
 const hasGaps = ({ generation = 0, hasJournal = false, steps = [], signals = [] }: CheckedTask): boolean =>
   hasJournal || generation > 0 || steps.length + signals.length > 0
 
-/** Entries are numbered without gaps that steps and signals do not explain, each move is legal, each operation appears once, and the last entry matches the record. */
+/** Entries are numbered without unexplained gaps (steps and signals explain some), each move is legal, each operation appears once, and the last entry matches the record. */
 const checkLine = (task: CheckedTask, say: Say): void => {
   const { history, revision, status } = task
   const follows = hasGaps(task)
@@ -109,7 +109,7 @@ const checkLeases = (task: CheckedTask, say: Say): void => {
 const COSTS_A_RETRY: ReadonlySet<string> = new Set<MoveName>(['fail', 'lose-lease', 'time-out', 'retry'])
 const COSTS_NOTHING: ReadonlySet<string> = new Set<MoveName>(['release', 'park'])
 
-/** Within one replay: no more retries than allowed, no more runs than retries and reschedules explain. */
+/** Within one replay there are no more retries than allowed, and no more runs than retries and reschedules explain. */
 const checkBudget = (task: CheckedTask, ledger: Ledger, say: Say): void => {
   if (task.maxRetries !== null && task.retryCount > task.maxRetries)
     say('I4', `has used ${task.retryCount} retries of ${task.maxRetries}`)
@@ -145,7 +145,7 @@ const checkTimes = (task: CheckedTask, bound: number, ledger: Ledger, say: Say):
   let expiresAt = Number.POSITIVE_INFINITY
   let before = 0
   for (const { n, at, move, ...facts } of task.history) {
-    // A step ended its expiry, or a signal made it due.
+    // A step has cleared its expiry, or a signal has made it due.
     if (n > before + 1) [availableAt, expiresAt] = [task.createdAt, Number.POSITIVE_INFINITY]
     before = n
     if (move === 'park') expiresAt = Number.POSITIVE_INFINITY

@@ -4,13 +4,13 @@ import type { Invariant } from './invariants.ts'
 /** A promise that was broken. */
 export interface Violation {
   readonly invariant: Invariant
-  /** The task that it is about, if it is about one. */
+  /** The task concerned, if there is one. */
   readonly task: string | null
   readonly what: string
 }
 
 export class Ledger {
-  /** No more than `most`; the counts are complete. */
+  /** The first `most` violations. The counts are complete. */
   readonly found: Violation[] = []
   readonly checked = new Map<Invariant, number>()
   readonly violations = new Map<Invariant, number>()

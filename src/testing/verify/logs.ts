@@ -1,4 +1,4 @@
-/** Reads the logs of all witnesses once, and keeps what is about processes; what is about tasks is handed on. */
+/** Reads the logs of all witnesses once. Keeps the lines about processes, and passes the lines about tasks on. */
 import type { Ledger } from './ledger.ts'
 import { readWitness, type ServesLine, type WitnessLine, witnessFiles } from './witness-lines.ts'
 
@@ -6,10 +6,10 @@ import { readWitness, type ServesLine, type WitnessLine, witnessFiles } from './
 export interface Logs {
   readonly files: number
   readonly lines: number
-  /** Lines that were not finished. */
+  /** The number of unfinished lines. */
   readonly cut: number
   readonly runs: number
-  /** Tasks that calls with an unclear outcome may have made. */
+  /** How many tasks calls with an unclear outcome may have made. */
   readonly unclear: number
   readonly workers: ReadonlySet<string>
   readonly serves: ReadonlyMap<string, ServesLine>
@@ -101,7 +101,7 @@ export class LogReader {
       )
   }
 
-  /** Calls that have not ended have an unclear outcome; of a process that lives, they must end in time. */
+  /** Calls that have not ended have an unclear outcome. If their process lives, they must end in time. */
   end(readAt: number): Logs {
     for (const { process, at, tasks } of this.#open.values()) {
       this.#unclear += tasks

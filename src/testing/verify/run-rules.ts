@@ -1,4 +1,4 @@
-/** What the record of one task must be, given what handlers and callers saw of it. */
+/** Compares the record of one task with what handlers and callers saw. */
 import { RUN_ENDS } from '../../core/machine.ts'
 import { type HistoryEntry, isTerminal, type TaskRecord } from '../../core/task.ts'
 import { type CheckedTask, isWhole } from './history-rules.ts'
@@ -23,7 +23,7 @@ export interface Sightings {
 
 /** What is known about the whole system. */
 export interface Circumstances {
-  /** The store was read from then on; the logs were read before. */
+  /** When the read of the store began. The logs were read before. */
   readonly readAt: number
   readonly clockBound: number
   /** Workers that keep a log. */
@@ -31,7 +31,7 @@ export interface Circumstances {
   readonly serves: ReadonlyMap<string, Pick<ServesLine, 'queues' | 'types'>>
   /** When processes ended, by process. */
   readonly downs: ReadonlyMap<string, readonly number[]>
-  /** Within how many milliseconds the task of a dead process must go on; null: unknown. */
+  /** How soon the task of a dead process must run again, in milliseconds; null: unknown. */
   readonly recovery: number | null
   readonly isDrained: boolean
 }
@@ -144,7 +144,7 @@ const checkInputs = (
   ledger: Ledger,
   say: Say,
 ): void => {
-  // What the input was before is not known.
+  // The earlier input is not known.
   if (!isWhole(task) || task.history.some(({ move }) => CHANGES_INPUT.has(move))) return
   for (const { input, fence } of starts) {
     if (input === undefined) continue
@@ -170,7 +170,7 @@ const endOf = (task: CheckedTask, fence: number): HistoryEntry | undefined => {
   return task.history.slice(claim + 1).find(({ move }) => RUN_ENDS.has(move) || move === 'retry')
 }
 
-/** A lease that was not renewed may be taken when it has lapsed; one that was renewed, later. */
+/** A lease must not be taken before the end that its claim gave it. Renewals only make it end later. */
 const checkLeaseEnds = (
   task: SeenTask,
   starts: readonly StartLine[],
@@ -209,7 +209,7 @@ const checkPoison = (
   if (cut > allowed) say('I14', `was cut short ${cut} times; its retries allow ${allowed}`)
 }
 
-/** The task of a process that died goes on within the bound. */
+/** The task of a process that died runs again within the bound. */
 const checkRecovery = (
   task: SeenTask,
   starts: readonly StartLine[],

@@ -23,34 +23,34 @@ import { LogReader, type Logs } from './logs.ts'
 import { checkSightings, lateRuns, type SeenTask } from './run-rules.ts'
 import type { EndLine, StartLine, SubmittedLine, WitnessLine } from './witness-lines.ts'
 
-/** What `verify` may take for granted. */
+/** What `verify` may assume about the store and the logs. */
 export interface VerifyOptions {
   /** Logs that `openWitness` wrote: files, or folders of them. */
   readonly witness?: readonly string[]
-  /** All work is over: every task must have ended. */
+  /** All work is done, so every task must have ended. */
   readonly drained?: boolean
-  /** The logs have every call of submit, so a task that is in none of them is a violation. */
+  /** The logs contain every call of submit, so a task that no log knows is a violation. */
   readonly allSubmitted?: boolean
-  /** How long ended tasks are kept. Default: what `client.retention` says, else for ever. A task that is missing after that is no violation. */
+  /** How long ended tasks are kept. A task that is missing after that is no violation. Default: the retention of the store, otherwise forever. */
   readonly kept?: Duration
-  /** Within which time the task of a dead process must go on. Left out: not checked. */
+  /** How soon the task of a dead process must run again. Not checked if it is left out. */
   readonly recovery?: Duration
-  /** Within which time a call must have ended. Default 1m. */
+  /** How long a call may take. Default 1m. */
   readonly deadline?: Duration
   /** How much the clocks of the processes may differ. Default 1s. */
   readonly clockBound?: Duration
-  /** Called now and then with how many tasks have been read. */
+  /** Called from time to time with the number of tasks that have been read. */
   readonly onProgress?: (tasks: number) => void
 }
 
-/** What became of one invariant. */
+/** The result for one invariant. */
 export interface Verdict {
   readonly invariant: Invariant
   readonly promise: string
-  /** How many facts were checked; 0: nothing could be. */
+  /** How many facts were checked; 0 if there was nothing to check. */
   readonly checked: number
   readonly violations: number
-  /** What the facts are, or what would be needed to have some. */
+  /** What was counted, or what is needed to have something to check. */
   readonly of: string
 }
 
@@ -61,7 +61,7 @@ export interface Verification {
   readonly tasks: number
   readonly schedules: number
   readonly witness: { readonly files: number; readonly lines: number; readonly cut: number; readonly runs: number }
-  /** Runs that ended after their task was taken from them. Their results were refused, or I11 says so. */
+  /** Runs that ended after they had lost their lease. Their results were refused; otherwise I11 is violated. */
   readonly lateRuns: number
   readonly verdicts: readonly Verdict[]
   readonly violations: number
@@ -163,7 +163,7 @@ class Verifier {
       this.#schedules++
       this.#buckets.add(`schedule ${line.schedule.id}`, { what: 'schedule', record: line.schedule })
     } else if (line.kind === 'key') {
-      // Its task was removed, and not lost.
+      // Its task was removed on purpose.
       this.#buckets.add(`task ${line.key.taskId}`, { what: 'gone' })
       this.#addSlot(line.key.key, null)
     } else if (line.kind === 'task') {
@@ -183,7 +183,7 @@ class Verifier {
 
   #addKey(task: SeenTask, isExact: boolean | null): void {
     const { idempotencyKey: key, id, createdAt } = task
-    // A coalesce key passes on from task to task.
+    // A coalesce key moves from task to task.
     if (key === null || key.startsWith('coalesce:')) return
     this.#buckets.add(`key ${key}`, { what: 'holder', holder: { id, isExact } })
     const endedAt = firstEndOf(task)
@@ -259,7 +259,7 @@ class Verifier {
     if (this.#unknown.length < MOST_SHOWN) this.#unknown.push(id)
   }
 
-  /** A page may have been read before a task was there. */
+  /** A page may have been read before its task was inserted. */
   async #judgeMissing(): Promise<void> {
     for (const [i, { id, how }] of this.#missing.entries())
       if (i >= MOST_READ_AGAIN || !(await this.#isThere(id)))
@@ -310,7 +310,7 @@ class Verifier {
   }
 }
 
-/** What is counted, and what is needed where there is nothing to count. */
+/** What each invariant counts, and what it needs if there is nothing to count. */
 const SUBJECTS: Readonly<Record<Invariant, { readonly facts: string; readonly needs: string }>> = {
   I1: { facts: 'accepted or drained tasks', needs: 'needs submissions in the logs, or --drained' },
   I1b: { facts: 'tasks', needs: 'needs --all-submitted' },

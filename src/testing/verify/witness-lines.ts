@@ -51,7 +51,7 @@ export interface SubmittedLine extends Stamp {
 interface RefusedLine extends Stamp {
   readonly what: 'refused'
   readonly call?: string
-  /** null: the error was none of Holdfast's. */
+  /** null if it was not an error of Holdfast. */
   readonly code: string | null
   readonly tasks?: number
 }
@@ -70,7 +70,7 @@ export interface ServesLine extends Stamp {
   readonly types: readonly string[]
 }
 
-/** `dead` was seen to have ended: by a supervisor, for example. */
+/** The process `dead` was observed to have ended, for example by a supervisor. */
 interface DownLine extends Stamp {
   readonly what: 'down'
   readonly dead: string
@@ -109,7 +109,7 @@ export const witnessFiles = (paths: readonly string[]): string[] =>
       .map((name) => join(path, name))
   })
 
-/** `cut`: a line that its process did not finish, as when it is killed. */
+/** `cut` is a line that its process did not finish, for example because it was killed. */
 export async function* readWitness(file: string): AsyncGenerator<WitnessLine | 'cut', void, undefined> {
   for await (const text of createInterface({
     input: createReadStream(file, 'utf8'),

@@ -15,7 +15,7 @@ import { type ServesLine, WITNESS_ENDING, type WitnessLine } from './witness-lin
 
 type Unstamped<Line> = Line extends WitnessLine ? Omit<Line, 'at' | 'process'> : never
 
-/** The log of one process. A line is with the operating system before the call returns, so it outlives kill -9. */
+/** The log of one process. Each line is handed to the operating system before the call returns, so it survives kill -9. */
 export interface Witness {
   /** `worker.use(witness.runs)`: add it last, so that it is next to the handler. */
   readonly runs: Middleware
@@ -26,7 +26,7 @@ export interface Witness {
   submit<Result>(call: () => Promise<Result>, tasks?: number): Promise<Result>
   /** The application removed these tasks. */
   removed(...ids: readonly string[]): void
-  /** Which queues and types this worker is there for. */
+  /** The queues and types that this worker serves. */
   serves(worker: Pick<ServesLine, 'worker' | 'queues' | 'types'>): void
   /** A process of this host was seen to be dead, for example by its supervisor. */
   down(pid: number): void

@@ -1,4 +1,4 @@
-/** Runs the functions of steps, and refuses to park inside one: a park waits until all steps have ended, and that step would wait for the park. */
+/** Runs the functions of steps, and refuses to park inside one: a park waits until all steps have ended, and this one waits for the park. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { HoldfastError } from '../../../core/errors.ts'
 import { isThenable } from '../../../core/values/thenable.ts'
@@ -24,7 +24,7 @@ export const runInStep = (run: object, name: string, fn: () => unknown): unknown
   return value
 }
 
-/** `name` is the sleep or wait that was asked for. */
+/** `name` is the sleep or wait that was requested. */
 export const mustBeOutside = (run: object, name: string): void => {
   const step = running.getStore()
   if (step === undefined || step.run !== run || step.hasEnded) return

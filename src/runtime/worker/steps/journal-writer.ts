@@ -15,24 +15,24 @@ import { TickWrites } from '../tick-writes.ts'
 /** One write of one attempt. An attempt has at most one at a time. */
 export interface JournalWrite {
   readonly attempt: Attempt
-  /** Called with the current record; null: nothing is left to write. */
+  /** Decides the write on the current record; null: there is nothing left to write. */
   decide(task: TaskRecord, now: Instant): Change | null
-  /** An earlier try of this write is in the record: its reply was lost. */
+  /** The record contains an earlier try of this write whose reply was lost. */
   isWrittenIn(task: TaskRecord): boolean
-  /** The record of the attempt has the change. */
+  /** Called when the record of the attempt contains the change. */
   written(): void
   failed(error: unknown): void
 }
 
 interface Decided {
   readonly write: JournalWrite
-  /** The record on which it was decided. */
+  /** The record on which the write was decided. */
   readonly task: TaskRecord
   readonly change: Change
 }
 
 const WAITS = { first: 20, longest: 1_000 }
-/** Tries of half a second on average, while a transaction of the handler stays open. */
+/** How often a write is tried, half a second apart on average, while a transaction of the handler stays open. */
 const MOST_LOCKED = 20
 
 export class JournalWriter {
@@ -76,7 +76,7 @@ export class JournalWriter {
     })
   }
 
-  /** null: it is done, or cannot be done. */
+  /** Returns null if the write is done, or cannot be done any more. */
   #decideOne(write: JournalWrite, now: Instant): Decided | null {
     const task = write.attempt.record
     try {
@@ -110,7 +110,7 @@ export class JournalWriter {
       try {
         const [fresh] = await store.get([attempt.record.id])
         if (fresh === null || fresh === undefined) return this.#failed(write, notFound(attempt.record.id))
-        // Before the lease is checked, because a park has given it up.
+        // Checked before the lease, because a park gives the lease up.
         if (write.isWrittenIn(fresh)) return this.#recognised(tried, fresh)
         holding(fresh, attempt)
         attempt.record = fresh
@@ -119,7 +119,7 @@ export class JournalWriter {
         tried = decided
         const [committed] = await store.commit([besideJoined(attempt, decided.change)])
         if (committed === 'written') return this.#written(decided)
-        // Nothing has changed, but it is a conflict: the row is locked.
+        // A conflict without a change: the row is locked.
         const isLocked = committed === 'conflict' && attempt.hasJoined && fresh.revision === decided.change.revision
         locked = isLocked ? locked + 1 : 0
         if (locked > MOST_LOCKED) return this.#failed(write, stillOpen(attempt))
@@ -161,6 +161,6 @@ const stillOpen = ({ record: { id } }: Attempt): HoldfastError =>
     { id },
   )
 
-/** The attempt is over: its results are ignored. */
+/** The attempt is over, and its results are ignored. */
 export const lost = ({ record: { id } }: Attempt): HoldfastError =>
   new HoldfastError('STALE_LEASE', `this run of task ${id} is over`, { id })

@@ -26,7 +26,7 @@ interface Line {
 export interface GroupsWanted {
   readonly queue: string
   readonly priority: number
-  /** Hints at the most, and groups. */
+  /** At most this many hints, of at most `mostGroups` groups. */
   readonly most: number
   readonly mostGroups: number
   /** Of one group. */

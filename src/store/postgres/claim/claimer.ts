@@ -69,7 +69,7 @@ export class Claimer {
   /** The most tasks in one claim, derived from the payload sizes of the last one. */
   #most = Number.POSITIVE_INFINITY
 
-  /** A claim under limits waits for others of its queue for `patience` milliseconds at the most. */
+  /** A claim under limits waits for others of its queue for at most `patience` milliseconds. */
   constructor(executor: Executor, schema: string, patience = 10_000) {
     this.#executor = executor
     this.#claim = claimText(schema)

@@ -13,7 +13,7 @@ const MOST = 2_147_483_647
 /** For a claim by id in a queue whose groups have no limits. */
 const UNBOUND: GroupTurns = { perGroup: null, after: null, mostEach: MOST, without: [], only: null, passed: [] }
 
-/** Queues with a claim that was cut, at the most. */
+/** For how many queues a claim that was cut is remembered. */
 const MOST_CUT = 1_000
 
 interface Resumed {

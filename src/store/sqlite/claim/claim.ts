@@ -94,7 +94,7 @@ export const claimRows = (
 /** Where looks without a transaction have found the first task, so that the claim need not pass the same full groups again. */
 const starts = new WeakMap<ClaimRequest, { readonly start: Start; readonly at: Instant }>()
 
-/** So long it may be remembered that a group was full: the claim may have waited for the lock. */
+/** How long a group may be remembered as full: the claim may have waited for the lock. */
 const REMEMBERED = 100
 
 const startOf = (want: ClaimRequest, now: Instant): Start | null => {

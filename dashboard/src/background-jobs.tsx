@@ -2,9 +2,9 @@
 import { signal } from '@preact/signals'
 import { get, part, post } from './api.ts'
 import { connection } from './live.ts'
-import { ask } from './parts/ask.tsx'
+import { ask } from './parts/dialogs/ask.tsx'
 import { toast } from './parts/toast.tsx'
-import { number } from './words.ts'
+import { number } from './text/words.ts'
 
 interface Report {
   readonly matched: number

@@ -2,10 +2,10 @@
 import { signal } from '@preact/signals'
 import { post } from './api.ts'
 import { begin } from './background-jobs.tsx'
-import { ask } from './parts/ask.tsx'
 import { ShortId } from './parts/basics.tsx'
+import { ask } from './parts/dialogs/ask.tsx'
+import { number, plural } from './text/words.ts'
 import type { Task } from './types.ts'
-import { number, plural } from './words.ts'
 
 interface Preview {
   readonly matched: number | null

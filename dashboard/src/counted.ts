@@ -2,8 +2,8 @@
 import { useEffect } from 'preact/hooks'
 import { queues, setQueues } from './live.ts'
 import { type Resource, useResource } from './resource.ts'
+import { number, short } from './text/words.ts'
 import type { Counts, Queue } from './types.ts'
-import { number, short } from './words.ts'
 
 /** The counts shown for a queue, their labels, and the filter of the linked list. */
 export const COUNTED: readonly (readonly [name: keyof Counts, label: string, view: string])[] = [

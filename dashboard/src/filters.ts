@@ -1,7 +1,7 @@
 /** The filters of the list of tasks. They are part of the URL, so that a link keeps them; the last ones and saved ones are kept in the browser. */
 import { signal } from '@preact/signals'
 import { hrefOf } from './route.ts'
-import { storeTime } from './time.ts'
+import { storeTime } from './text/time.ts'
 
 export type Filters = Readonly<Record<string, string>>
 

@@ -1,12 +1,12 @@
 /** Keys: `g` and a letter goes to a page, `/` searches, `n` submits, `j` and `k` move between rows, `?` lists the keys. */
 import { lastFilters } from './filters.ts'
-import { ask } from './parts/ask.tsx'
-import { KeysHelp } from './parts/keys-help.tsx'
-import { askToSubmit } from './parts/submit.tsx'
+import { ask } from './parts/dialogs/ask.tsx'
+import { KeysHelp } from './parts/dialogs/keys-help.tsx'
+import { askToSubmit } from './parts/dialogs/submit.tsx'
 import { go, hrefOf, route, syncRoute } from './route.ts'
 import { refusal } from './session.ts'
+import { switchZone } from './text/zone.ts'
 import { nextTheme, setTheme } from './theme.ts'
-import { switchZone } from './zone.ts'
 
 const PAGES: Readonly<Record<string, string>> = {
   o: '',

@@ -15,8 +15,8 @@ import { App } from './app.tsx'
 import { listenToKeys } from './keys.ts'
 import { startLive } from './live.ts'
 import { loadInfo } from './session.ts'
+import { makeHiddenVisible } from './text/visible.ts'
 import { applyTheme } from './theme.ts'
-import { makeHiddenVisible } from './visible.ts'
 
 makeHiddenVisible()
 applyTheme()

@@ -1,7 +1,7 @@
 /** The questions before a queue, or a group of one, is paused or resumed. */
 import { signal } from '@preact/signals'
 import { part, post } from './api.ts'
-import { ask } from './parts/ask.tsx'
+import { ask } from './parts/dialogs/ask.tsx'
 import { Field } from './parts/field.tsx'
 import { toast } from './parts/toast.tsx'
 

@@ -2,7 +2,7 @@
 import { computed, signal } from '@preact/signals'
 import { ApiError, get, post, remove } from './api.ts'
 import { connection } from './live.ts'
-import { setStoreTime } from './time.ts'
+import { setStoreTime } from './text/time.ts'
 import type { Info } from './types.ts'
 
 export const info = signal<Info | null>(null)

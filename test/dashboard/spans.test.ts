@@ -1,9 +1,9 @@
 /** How a history becomes the stretches of a timeline, and times become words. */
 import { describe, expect, test } from 'vitest'
-import { ticksUpTo, WHOLE } from '../../dashboard/src/parts/ticks.ts'
-import { attemptsOf, spansOf } from '../../dashboard/src/spans.ts'
+import { ticksUpTo, WHOLE } from '../../dashboard/src/parts/charts/ticks.ts'
+import { attemptsOf, spansOf } from '../../dashboard/src/text/spans.ts'
+import { duration, exactDuration, relative, short, slotTimes } from '../../dashboard/src/text/words.ts'
 import type { Entry, Task } from '../../dashboard/src/types.ts'
-import { duration, exactDuration, relative, short, slotTimes } from '../../dashboard/src/words.ts'
 
 const at = (second: number): string => new Date(second * 1_000).toISOString()
 const entry = (n: number, second: number, move: string, to: Entry['to'], facts: Partial<Entry> = {}): Entry => ({

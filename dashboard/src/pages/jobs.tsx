@@ -5,7 +5,7 @@ import { JobProgress } from '../parts/jobs-tray.tsx'
 import { Empty } from '../parts/states.tsx'
 import { taskHref } from '../route.ts'
 import { refusal } from '../session.ts'
-import { duration } from '../words.ts'
+import { duration } from '../text/words.ts'
 
 const SHOWN_REFUSED = 10
 

@@ -2,14 +2,14 @@
 import { COUNTED, shownCount, useQueues } from '../counted.ts'
 import { recent } from '../live.ts'
 import { At, Head, Panel, ShortId } from '../parts/basics.tsx'
-import { Charts } from '../parts/charts.tsx'
-import { mostOf, QueueBar, QueueLegend } from '../parts/queue-bar.tsx'
+import { Charts } from '../parts/charts/charts.tsx'
+import { mostOf, QueueBar, QueueLegend } from '../parts/charts/queue-bar.tsx'
 import { Empty, Loaded } from '../parts/states.tsx'
 import { StillBar } from '../parts/still-bar.tsx'
 import { hrefOf, taskHref } from '../route.ts'
 import { type Still, useStill } from '../still.ts'
+import { happened } from '../text/words.ts'
 import type { Change, Queue } from '../types.ts'
-import { happened } from '../words.ts'
 
 const Tiles = ({ counted }: { readonly counted: readonly Queue[] }) => (
   <ul class="tiles">

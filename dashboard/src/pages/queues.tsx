@@ -2,15 +2,15 @@
 import { useCharts } from '../charts-read.ts'
 import { COUNTED, shownCount, useQueues } from '../counted.ts'
 import { Action, ActionsHead, Head, Panel } from '../parts/basics.tsx'
+import { mostOf, QueueBar, QueueLegend } from '../parts/charts/queue-bar.tsx'
 import { FlowTable, outOf, SECONDS } from '../parts/flow.tsx'
 import { PauseNote } from '../parts/pause-note.tsx'
-import { mostOf, QueueBar, QueueLegend } from '../parts/queue-bar.tsx'
 import { Empty, Loaded } from '../parts/states.tsx'
 import { askToPause, askToResume } from '../pauses.tsx'
 import { hrefOf } from '../route.ts'
 import { refusal } from '../session.ts'
+import { plural, rate } from '../text/words.ts'
 import type { ChartTotals, Queue } from '../types.ts'
-import { plural, rate } from '../words.ts'
 
 interface RowProps {
   readonly queue: Queue

@@ -1,8 +1,8 @@
 /** One schedule: its plan, its next slots, and the results of the last twenty. */
 import { part } from '../api.ts'
 import { Action, Ago, At, Fact, Head, Panel } from '../parts/basics.tsx'
+import { askForSchedule, askToDelete, askToSwitch, askToTrigger } from '../parts/dialogs/schedule-actions.tsx'
 import { Json } from '../parts/json.tsx'
-import { askForSchedule, askToDelete, askToSwitch, askToTrigger } from '../parts/schedule-actions.tsx'
 import { Next, Rule } from '../parts/schedule-timing.tsx'
 import { Empty, Loaded } from '../parts/states.tsx'
 import { useResource } from '../resource.ts'

@@ -1,6 +1,6 @@
 /** Schedules: next slots, last task; create, pause, resume, trigger. */
 import { Action, ActionsHead, Ago, At, Head, Panel, ShortId } from '../parts/basics.tsx'
-import { askForSchedule, askToSwitch, askToTrigger, scheduleHref } from '../parts/schedule-actions.tsx'
+import { askForSchedule, askToSwitch, askToTrigger, scheduleHref } from '../parts/dialogs/schedule-actions.tsx'
 import { Next, Rule } from '../parts/schedule-timing.tsx'
 import { Empty, Loaded } from '../parts/states.tsx'
 import { useResource } from '../resource.ts'

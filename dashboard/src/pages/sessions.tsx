@@ -1,7 +1,7 @@
 /** The browsers that are logged in with a token. An operator can log each of them out. */
 import { part, remove } from '../api.ts'
-import { ask } from '../parts/ask.tsx'
 import { Action, ActionsHead, Ago, Head, Panel } from '../parts/basics.tsx'
+import { ask } from '../parts/dialogs/ask.tsx'
 import { Empty, Loaded } from '../parts/states.tsx'
 import { toast } from '../parts/toast.tsx'
 import { useResource } from '../resource.ts'

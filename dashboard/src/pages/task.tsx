@@ -1,15 +1,15 @@
 /** One task: its fields, why it is in its state, input and output, and its history. */
 import { Action, Ago, At, Copy, Fact, Head, Panel, Pill } from '../parts/basics.tsx'
+import { percentOf } from '../parts/charts/percent-bar.tsx'
+import { Timeline } from '../parts/charts/timeline.tsx'
+import { actionsOf } from '../parts/dialogs/task-actions.tsx'
 import { Json } from '../parts/json.tsx'
-import { percentOf } from '../parts/percent-bar.tsx'
 import { Loaded } from '../parts/states.tsx'
-import { actionsOf } from '../parts/task-actions.tsx'
-import { Timeline } from '../parts/timeline.tsx'
 import { useResource } from '../resource.ts'
 import { hrefOf, route, taskHref } from '../route.ts'
 import { refusal } from '../session.ts'
+import { duration } from '../text/words.ts'
 import type { ErrorCause, Task, Why } from '../types.ts'
-import { duration } from '../words.ts'
 
 const outOf = (count: number, most: number | null): string =>
   most === null ? `${count}, no limit` : `${count} of ${most}`

@@ -1,14 +1,14 @@
 /** One type of task: how it flows, in which queues, and the workers that have a handler for it. */
 import { useCharts } from '../charts-read.ts'
 import { Head } from '../parts/basics.tsx'
-import { Charts } from '../parts/charts.tsx'
+import { Charts } from '../parts/charts/charts.tsx'
 import { Fact, Flow, FlowTable } from '../parts/flow.tsx'
 import { Serving } from '../parts/serving.tsx'
 import { useResource } from '../resource.ts'
 import { hrefOf, route } from '../route.ts'
-import { now } from '../time.ts'
+import { now } from '../text/time.ts'
+import { duration, number } from '../text/words.ts'
 import type { Count, TaskPage, WorkerInfo } from '../types.ts'
-import { duration, number } from '../words.ts'
 
 /** The longest wait is searched among this many tasks: the oldest task may have become ready last, after a retry. */
 const LOOKED_AT = 20

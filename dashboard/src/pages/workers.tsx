@@ -3,9 +3,9 @@ import { Ago, Head, Panel, ShortId } from '../parts/basics.tsx'
 import { Empty, Loaded } from '../parts/states.tsx'
 import { useResource } from '../resource.ts'
 import { hrefOf, taskHref } from '../route.ts'
-import { now } from '../time.ts'
+import { now } from '../text/time.ts'
+import { number, plural, rate } from '../text/words.ts'
 import type { Task, TaskPage, WorkerInfo } from '../types.ts'
-import { number, plural, rate } from '../words.ts'
 
 /** A worker sends a heartbeat every few seconds. After this long without one it is marked. */
 const LATE = 15_000

@@ -1,8 +1,8 @@
 /** Small components shared by all pages. */
 import type { ComponentChildren } from 'preact'
-import { now } from '../time.ts'
+import { now } from '../text/time.ts'
+import { moment, relative, VIEW_WORDS } from '../text/words.ts'
 import type { View } from '../types.ts'
-import { moment, relative, VIEW_WORDS } from '../words.ts'
 import { toast } from './toast.tsx'
 
 export const Pill = ({ view }: { readonly view: View }) => (

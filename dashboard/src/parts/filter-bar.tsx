@@ -6,7 +6,7 @@ import { type Filters, forgetFilter, SINCE, saved, saveFilter, withFilter } from
 import { queues } from '../live.ts'
 import { go, hrefOf } from '../route.ts'
 import type { View } from '../types.ts'
-import { ask } from './ask.tsx'
+import { ask } from './dialogs/ask.tsx'
 import { Field } from './field.tsx'
 
 const VIEWS: readonly View[] = [

@@ -1,8 +1,8 @@
 /** How tasks flow through a queue or a type, in one row of numbers. */
 import type { ComponentChildren } from 'preact'
 import { hrefOf } from '../route.ts'
+import { duration, number, plural, rate } from '../text/words.ts'
 import type { ChartTotals } from '../types.ts'
-import { duration, number, plural, rate } from '../words.ts'
 
 /** The range of the charts that the numbers come from. */
 export const SECONDS = 300

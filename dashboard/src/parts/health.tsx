@@ -4,9 +4,9 @@ import { useEffect } from 'preact/hooks'
 import { connection, queues } from '../live.ts'
 import { useResource } from '../resource.ts'
 import { hrefOf } from '../route.ts'
-import { now } from '../time.ts'
+import { now } from '../text/time.ts'
+import { duration, plural } from '../text/words.ts'
 import type { Health } from '../types.ts'
-import { duration, plural } from '../words.ts'
 import { PauseNote } from './pause-note.tsx'
 
 /** How much is wrong: shown in the title and the icon of the tab. */

@@ -1,8 +1,8 @@
 /** A JSON value, formatted, coloured, and folded where it is deep or long. Every piece is a text node, so nothing can become markup. */
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { escaped } from '../visible.ts'
-import { number } from '../words.ts'
+import { escaped } from '../text/visible.ts'
+import { number } from '../text/words.ts'
 
 /** Deeper values are folded at first, unless the whole is short. */
 const OPEN_DEPTH = 2

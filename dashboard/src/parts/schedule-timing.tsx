@@ -3,10 +3,10 @@
 import { part } from '../api.ts'
 import { useResource } from '../resource.ts'
 import { taskHref } from '../route.ts'
-import { now } from '../time.ts'
+import { now } from '../text/time.ts'
+import { duration, slotTimes } from '../text/words.ts'
+import { isUtc } from '../text/zone.ts'
 import type { Schedule } from '../types.ts'
-import { duration, slotTimes } from '../words.ts'
-import { isUtc } from '../zone.ts'
 import { Ago } from './basics.tsx'
 
 export const Rule = ({ schedule: { cron, timezone, every, mode } }: { readonly schedule: Schedule }) =>

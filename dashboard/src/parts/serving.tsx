@@ -1,8 +1,8 @@
 /** The live workers that serve a queue, or a type. */
 import { useResource } from '../resource.ts'
 import { hrefOf } from '../route.ts'
+import { plural } from '../text/words.ts'
 import type { WorkerInfo } from '../types.ts'
-import { plural } from '../words.ts'
 import { Panel } from './basics.tsx'
 
 interface ServingProps {

@@ -1,6 +1,6 @@
 /** Above a list that changes: stops it, and says how many rows wait to be shown. Its height never changes. */
 import type { Still } from '../still.ts'
-import { number } from '../words.ts'
+import { number } from '../text/words.ts'
 
 interface BarProps {
   readonly of: Still<unknown>

@@ -1,5 +1,5 @@
 /** Derives the periods of a task from its history: each wait and each run. */
-import type { Entry, Task } from './types.ts'
+import type { Entry, Task } from '../types.ts'
 
 export interface Span {
   readonly kind: 'delayed' | 'waiting' | 'running'

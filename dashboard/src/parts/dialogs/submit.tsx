@@ -1,13 +1,13 @@
 /** The dialog that submits a task. */
 import { signal } from '@preact/signals'
-import { post } from '../api.ts'
-import { queues } from '../live.ts'
-import { go, taskHref } from '../route.ts'
-import type { Task } from '../types.ts'
+import { post } from '../../api.ts'
+import { queues } from '../../live.ts'
+import { go, taskHref } from '../../route.ts'
+import type { Task } from '../../types.ts'
+import { Field } from '../field.tsx'
+import { toast } from '../toast.tsx'
 import { ask } from './ask.tsx'
-import { Field } from './field.tsx'
 import { parsedJson } from './parsed-json.ts'
-import { toast } from './toast.tsx'
 
 interface Prefilled {
   readonly type?: string

@@ -1,5 +1,5 @@
 /** Formats numbers, times and moves. */
-import type { Entry, View } from './types.ts'
+import type { Entry, View } from '../types.ts'
 import { inZone, zoned } from './zone.ts'
 
 const counting = new Intl.NumberFormat('en')

@@ -1,10 +1,10 @@
 /** A task's timeline, drawn from its history: a strip of periods, and every move below it. */
 
-import { attemptsOf, mayLackMoves, type Span, spansOf } from '../spans.ts'
-import { now, storeTime } from '../time.ts'
-import type { Entry, Step, Task } from '../types.ts'
-import { dayOf, duration, happened, plural, relative, timeOfDay } from '../words.ts'
-import { At } from './basics.tsx'
+import { attemptsOf, mayLackMoves, type Span, spansOf } from '../../text/spans.ts'
+import { now, storeTime } from '../../text/time.ts'
+import { dayOf, duration, happened, plural, relative, timeOfDay } from '../../text/words.ts'
+import type { Entry, Step, Task } from '../../types.ts'
+import { At } from '../basics.tsx'
 
 /** More periods would be too thin to see. */
 const MOST_SPANS = 36

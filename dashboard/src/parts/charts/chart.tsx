@@ -5,9 +5,9 @@
 import { signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
-import { isDark } from '../theme.ts'
-import { axisTime } from '../words.ts'
-import { isUtc } from '../zone.ts'
+import { axisTime } from '../../text/words.ts'
+import { isUtc } from '../../text/zone.ts'
+import { isDark } from '../../theme.ts'
 import { ticksUpTo } from './ticks.ts'
 
 interface Line {

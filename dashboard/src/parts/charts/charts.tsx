@@ -1,8 +1,8 @@
 /** Throughput, latency and depth over one range of time, of the store, a queue or a type. */
 import { useMemo } from 'preact/hooks'
-import { RANGE_NAMES, RANGES, range, useCharts } from '../charts-read.ts'
-import type { ChartPoint, Charts as Read } from '../types.ts'
-import { atCrosshair, duration, rate, short } from '../words.ts'
+import { RANGE_NAMES, RANGES, range, useCharts } from '../../charts-read.ts'
+import { atCrosshair, duration, rate, short } from '../../text/words.ts'
+import type { ChartPoint, Charts as Read } from '../../types.ts'
 import { Chart, pointed } from './chart.tsx'
 import { WHOLE } from './ticks.ts'
 

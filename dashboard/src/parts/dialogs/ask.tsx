@@ -2,10 +2,10 @@
 import { signal } from '@preact/signals'
 import type { ComponentChildren, FunctionComponent } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { ApiError } from '../api.ts'
-import { route } from '../route.ts'
-import { Failure } from './states.tsx'
-import { toast } from './toast.tsx'
+import { ApiError } from '../../api.ts'
+import { route } from '../../route.ts'
+import { Failure } from '../states.tsx'
+import { toast } from '../toast.tsx'
 
 export interface Question {
   readonly title: string

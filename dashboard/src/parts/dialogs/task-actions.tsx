@@ -1,14 +1,14 @@
 /** The actions on a task, by its status. Each asks for confirmation. */
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { part, post, remove } from '../api.ts'
-import { go, hrefOf, taskHref } from '../route.ts'
-import type { Task } from '../types.ts'
+import { part, post, remove } from '../../api.ts'
+import { go, hrefOf, taskHref } from '../../route.ts'
+import type { Task } from '../../types.ts'
+import { Check, Field } from '../field.tsx'
+import { toast } from '../toast.tsx'
 import { ask } from './ask.tsx'
-import { Check, Field } from './field.tsx'
 import { parsedJson } from './parsed-json.ts'
 import { askToSubmit } from './submit.tsx'
-import { toast } from './toast.tsx'
 
 export interface TaskAction {
   readonly label: string

@@ -1,6 +1,7 @@
 /** The tasks of a queue that have not ended, as one bar. All bars of a page have one scale. */
-import type { Queue } from '../types.ts'
-import { plural, VIEW_WORDS } from '../words.ts'
+
+import { plural, VIEW_WORDS } from '../../text/words.ts'
+import type { Queue } from '../../types.ts'
 
 const PARTS = ['running', 'ready', 'retrying', 'parked', 'scheduled'] as const
 

@@ -1,14 +1,14 @@
 /** What can be done with a schedule. Each asks for confirmation. */
 import { type Signal, signal } from '@preact/signals'
 import { useId } from 'preact/hooks'
-import { part, patch, post, remove } from '../api.ts'
-import { go, hrefOf, taskHref } from '../route.ts'
-import type { Schedule, Task } from '../types.ts'
-import { exactDuration } from '../words.ts'
+import { part, patch, post, remove } from '../../api.ts'
+import { go, hrefOf, taskHref } from '../../route.ts'
+import { exactDuration } from '../../text/words.ts'
+import type { Schedule, Task } from '../../types.ts'
+import { Check, Field } from '../field.tsx'
+import { toast } from '../toast.tsx'
 import { ask } from './ask.tsx'
-import { Check, Field } from './field.tsx'
 import { parsedJson } from './parsed-json.ts'
-import { toast } from './toast.tsx'
 
 export const scheduleHref = (id: string): string => hrefOf(`schedules/${encodeURIComponent(id)}`)
 

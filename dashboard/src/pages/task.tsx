@@ -20,6 +20,71 @@ const Link = ({ id }: { readonly id: string }) => (
   </a>
 )
 
+const AtAndAgo = ({ at }: { readonly at: string }) => (
+  <>
+    <At at={at} />{' '}
+    <span class="note">
+      (<Ago at={at} />)
+    </span>
+  </>
+)
+
+/** When it is due, when its lease ends, and when it ended or will expire. */
+const Times = ({ task }: { readonly task: Task }) => (
+  <>
+    {task.status === 'pending' && !task.parked && (
+      <Fact name="Due">
+        <AtAndAgo at={task.availableAt} />
+      </Fact>
+    )}
+    {task.lease && (
+      <Fact name="Worker">
+        <a href={hrefOf('tasks', { status: 'running', workerId: task.lease.workerId })}>{task.lease.workerId}</a>{' '}
+        <span class="note">
+          (lease ends <Ago at={task.lease.expiresAt} />)
+        </span>
+      </Fact>
+    )}
+    {task.completedAt && (
+      <Fact name="Ended">
+        <AtAndAgo at={task.completedAt} />
+      </Fact>
+    )}
+    {task.expiresAt && (
+      <Fact name="Expires">
+        <AtAndAgo at={task.expiresAt} />
+      </Fact>
+    )}
+  </>
+)
+
+/** The key and the schedule that it comes from, and its replays. */
+const Origins = ({ task }: { readonly task: Task }) => (
+  <>
+    {task.idempotencyKey && (
+      <Fact name="Key">
+        <code>{task.idempotencyKey}</code>
+      </Fact>
+    )}
+    {task.scheduleId && (
+      <Fact name="Schedule">
+        <a href={hrefOf(`schedules/${encodeURIComponent(task.scheduleId)}`)}>{task.scheduleId}</a>
+      </Fact>
+    )}
+    {task.replayOf && (
+      <Fact name="Replay of">
+        <Link id={task.replayOf} />
+      </Fact>
+    )}
+    {task.replayedAs && (
+      <Fact name="Replayed as">
+        <Link id={task.replayedAs} />
+      </Fact>
+    )}
+    {task.replayCount > 0 && <Fact name="Replays">{task.replayCount}</Fact>}
+  </>
+)
+
 const Facts = ({ task }: { readonly task: Task }) => (
   <dl class="facts">
     <Fact name="Type">
@@ -45,71 +110,17 @@ const Facts = ({ task }: { readonly task: Task }) => (
       </Fact>
     )}
     <Fact name="Created">
-      <At at={task.createdAt} />{' '}
-      <span class="note">
-        (<Ago at={task.createdAt} />)
-      </span>
+      <AtAndAgo at={task.createdAt} />
     </Fact>
     <Fact name="Attempts">{task.attempts}</Fact>
     <Fact name="Retries">{outOf(task.retryCount, task.maxRetries)}</Fact>
-    {task.status === 'pending' && !task.parked && (
-      <Fact name="Due">
-        <At at={task.availableAt} />{' '}
-        <span class="note">
-          (<Ago at={task.availableAt} />)
-        </span>
-      </Fact>
-    )}
-    {task.lease && (
-      <Fact name="Worker">
-        <a href={hrefOf('tasks', { status: 'running', workerId: task.lease.workerId })}>{task.lease.workerId}</a>{' '}
-        <span class="note">
-          (lease ends <Ago at={task.lease.expiresAt} />)
-        </span>
-      </Fact>
-    )}
-    {task.completedAt && (
-      <Fact name="Ended">
-        <At at={task.completedAt} />{' '}
-        <span class="note">
-          (<Ago at={task.completedAt} />)
-        </span>
-      </Fact>
-    )}
-    {task.expiresAt && (
-      <Fact name="Expires">
-        <At at={task.expiresAt} />{' '}
-        <span class="note">
-          (<Ago at={task.expiresAt} />)
-        </span>
-      </Fact>
-    )}
+    <Times task={task} />
     {(task.rescheduleCount > 0 || task.maxReschedules !== null) && (
       <Fact name="Reschedules">{outOf(task.rescheduleCount, task.maxReschedules)}</Fact>
     )}
     {task.priority !== 0 && <Fact name="Priority">{task.priority}</Fact>}
     <Fact name="Timeout">{task.timeout === null ? 'none' : duration(task.timeout)}</Fact>
-    {task.idempotencyKey && (
-      <Fact name="Key">
-        <code>{task.idempotencyKey}</code>
-      </Fact>
-    )}
-    {task.scheduleId && (
-      <Fact name="Schedule">
-        <a href={hrefOf(`schedules/${encodeURIComponent(task.scheduleId)}`)}>{task.scheduleId}</a>
-      </Fact>
-    )}
-    {task.replayOf && (
-      <Fact name="Replay of">
-        <Link id={task.replayOf} />
-      </Fact>
-    )}
-    {task.replayedAs && (
-      <Fact name="Replayed as">
-        <Link id={task.replayedAs} />
-      </Fact>
-    )}
-    {task.replayCount > 0 && <Fact name="Replays">{task.replayCount}</Fact>}
+    <Origins task={task} />
     {Object.entries(task.tags ?? {}).length > 0 && (
       <Fact name="Tags">
         {Object.entries(task.tags ?? {}).map(([name, value]) => (

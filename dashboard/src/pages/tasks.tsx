@@ -4,18 +4,17 @@ import { useLayoutEffect } from 'preact/hooks'
 import { get } from '../api.ts'
 import { askForAll, askForChosen, BULK_ACTIONS, BULK_WORDS } from '../bulk.tsx'
 import { type Filters, lastFilters, queryOf, withFilter } from '../filters.ts'
-import { Action, Ago, Head, Panel, Pill, ShortId } from '../parts/basics.tsx'
-import { PercentBar } from '../parts/charts/percent-bar.tsx'
+import { Action, Head, Panel } from '../parts/basics.tsx'
 import { FilterBar, Views } from '../parts/filter-bar.tsx'
 import { ICONS } from '../parts/icons.tsx'
 import { Empty, Loaded } from '../parts/states.tsx'
 import { StillBar } from '../parts/still-bar.tsx'
+import { idsOf, TaskTable } from '../parts/task-table.tsx'
 import { useResource } from '../resource.ts'
 import { go, hrefOf, route, taskHref } from '../route.ts'
 import { refusal } from '../session.ts'
 import { useStill } from '../still.ts'
-import { now } from '../text/time.ts'
-import { duration, number } from '../text/words.ts'
+import { number } from '../text/words.ts'
 import type { Count, Task, TaskPage } from '../types.ts'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
@@ -66,78 +65,6 @@ const Search = ({ filters }: { readonly filters: Filters }) => {
   )
 }
 
-const lengthOf = ({ status, startedAt, completedAt, lease }: Task): number | null => {
-  if (status === 'running' && lease !== null) return now.value - Date.parse(lease.claimedAt)
-  return startedAt === null || completedAt === null ? null : Date.parse(completedAt) - Date.parse(startedAt)
-}
-
-/** The longest first; the API sorts by creation only. */
-const sorted = (tasks: readonly Task[], by: string | undefined): readonly Task[] =>
-  by === 'ran' ? tasks.toSorted((a, b) => (lengthOf(b) ?? -1) - (lengthOf(a) ?? -1)) : tasks
-
-interface RowProps {
-  readonly task: Task
-  readonly isChosen: boolean
-  readonly onChoose: (isChosen: boolean) => void
-}
-
-const Row = ({ task, isChosen, onChoose }: RowProps) => {
-  const length = lengthOf(task)
-  return (
-    <tr data-task={task.id} aria-selected={isChosen}>
-      <td class="tick">
-        <input
-          type="checkbox"
-          checked={isChosen}
-          aria-label={`Choose ${task.type} ${task.id.slice(-8)}`}
-          onChange={(event) => onChoose(event.currentTarget.checked)}
-        />
-      </td>
-      <td class="state">
-        <Pill view={task.view} />
-      </td>
-      <th scope="row">
-        <a href={taskHref(task.id)} data-row>
-          {task.type}
-        </a>
-        <ShortId id={task.id} />
-      </th>
-      <td data-label="Queue">
-        <a class="plain" href={hrefOf(`queues/${encodeURIComponent(task.queue)}`)}>
-          {task.queue}
-        </a>
-      </td>
-      <td class="number" data-label="Attempts">
-        {task.attempts}
-      </td>
-      <td class="what" data-label="Last">
-        {task.lease ? (
-          <>
-            <span class="note">{task.lease.workerId}</span>
-            <PercentBar progress={task.progress} />
-          </>
-        ) : task.lastError && task.status !== 'completed' ? (
-          <span class="bad">{task.lastError.message || task.lastError.name}</span>
-        ) : (
-          <span class="tags">
-            {Object.entries(task.tags ?? {}).map(([name, value]) => (
-              <span class="tag" key={name}>
-                {name}={value}
-              </span>
-            ))}
-          </span>
-        )}
-      </td>
-      <td class="time" data-label="Ran">
-        {length === null ? '–' : duration(Math.max(0, length))}
-      </td>
-      <td class="time" data-label="Created">
-        <Ago at={task.createdAt} />
-      </td>
-    </tr>
-  )
-}
-
 /** A search is not counted. */
 const Total = ({ query }: { readonly query: Filters }) => {
   const { cursor: _, order: __, ...counted } = query
@@ -168,7 +95,16 @@ const None = ({ filters, cursor }: { readonly filters: Filters; readonly cursor:
     </Empty>
   )
 
-const idsOf = ({ tasks }: TaskPage): readonly string[] => tasks.map(({ id }) => id)
+const Pager = ({ filters, cursor }: { readonly filters: Filters; readonly cursor: string | null }) => (
+  <nav class="pager" aria-label="Pages of tasks">
+    {filters['cursor'] !== undefined && <a href={withFilter(filters, 'cursor', undefined)}>First page</a>}
+    {cursor && (
+      <a class="next" href={hrefOf('tasks', { ...filters, cursor })}>
+        {filters['order'] === 'oldest' ? 'Newer tasks' : 'Older tasks'}
+      </a>
+    )}
+  </nav>
+)
 
 export const Tasks = () => {
   const filters = route.value.query
@@ -250,56 +186,9 @@ export const Tasks = () => {
                   )
                 }
               >
-                <table class="cards tasks" ref={still.list}>
-                  <thead>
-                    <tr>
-                      <th scope="col" class="tick">
-                        <input
-                          type="checkbox"
-                          aria-label="Choose all on this page"
-                          checked={tasks.every(({ id }) => chosen.value.has(id))}
-                          onChange={(event) => choose(idsOf({ tasks, cursor }), event.currentTarget.checked)}
-                        />
-                      </th>
-                      <th scope="col">Status</th>
-                      <th scope="col">Task</th>
-                      <th scope="col">Queue</th>
-                      <th scope="col" class="number">
-                        Attempts
-                      </th>
-                      <th scope="col">Worker, error or tags</th>
-                      <th scope="col" class="time">
-                        <a href={withFilter(filters, 'by', by === 'ran' ? undefined : 'ran')}>
-                          Ran{by === 'ran' && ' ↓'}
-                        </a>
-                      </th>
-                      <th scope="col" class="time">
-                        <a href={withFilter(filters, 'order', order === 'oldest' ? undefined : 'oldest')}>
-                          Created {order === 'oldest' ? '↑' : '↓'}
-                        </a>
-                      </th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {sorted(tasks, by).map((task) => (
-                      <Row
-                        key={task.id}
-                        task={task}
-                        isChosen={chosen.value.has(task.id)}
-                        onChoose={(isChosen) => choose([task.id], isChosen)}
-                      />
-                    ))}
-                  </tbody>
-                </table>
+                <TaskTable tasks={tasks} filters={filters} chosen={chosen.value} choose={choose} list={still.list} />
               </Panel>
-              <nav class="pager" aria-label="Pages of tasks">
-                {!isFirst && <a href={withFilter(filters, 'cursor', undefined)}>First page</a>}
-                {cursor && (
-                  <a class="next" href={hrefOf('tasks', { ...filters, cursor })}>
-                    {order === 'oldest' ? 'Newer tasks' : 'Older tasks'}
-                  </a>
-                )}
-              </nav>
+              <Pager filters={filters} cursor={cursor} />
             </>
           )
         }

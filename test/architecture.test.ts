@@ -1,4 +1,4 @@
-/** The rooms of DESIGN.md stay rooms: who may import whom, and who may look at a clock. */
+/** The rooms of CONTRIBUTING.md stay rooms: who may import whom, and who may look at a clock. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, sep } from 'node:path'
 import { describe, expect, test } from 'vitest'

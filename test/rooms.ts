@@ -1,4 +1,4 @@
-/** The room table of DESIGN.md as a function from source files to violations, each with its reason. */
+/** The room table of CONTRIBUTING.md as a function from source files to violations, each with its reason. */
 import { posix } from 'node:path'
 
 export interface SourceFile {
@@ -327,7 +327,8 @@ const mayImport = (room: Room, path: string, { from, dynamic }: Import): boolean
 export const violations = (files: readonly SourceFile[]): string[] =>
   files.flatMap(({ path, text }) => {
     const room = ROOMS.find((one) => one.has(path))
-    if (room === undefined) return [`${path} belongs to no room of DESIGN.md: every file has a place in the table`]
+    if (room === undefined)
+      return [`${path} belongs to no room of CONTRIBUTING.md: every file has a place in the table`]
     const code = withoutComments(text)
     const imports = importsOf(code)
       .filter((one) => !mayImport(room, path, one))

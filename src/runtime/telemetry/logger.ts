@@ -1,3 +1,4 @@
+/** The log of a client: its interface, the default that writes to stderr, and the check of a caller's own. */
 import { HoldfastError } from '../../core/errors.ts'
 
 /**

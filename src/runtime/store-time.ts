@@ -10,6 +10,10 @@ const ANCHOR_LIFE = 30_000
 /** When the host's two clocks disagree by this much, the host slept or its clock was set, and elapsed time proves nothing. */
 const HOST_JUMP = 1_000
 
+/** One reply may get lost. Where none comes within this time, the call that follows finds it out as well. */
+const MOST_TRIES = 3
+const PATIENCE = 1_000
+
 /** A slower reply is too uncertain: the reading is repeated a few times. */
 const SLOW = 100
 const MOST_SAMPLES = 4
@@ -44,11 +48,13 @@ export class StoreTime {
 
   /** Anchors again if the estimate is old. Without contact it keeps the old one: the call that follows reports the error. */
   async freshen(): Promise<void> {
-    if (!this.isOld) return
-    try {
-      await this.anchor()
-    } catch (error) {
-      if (!isHoldfastError(error)) throw error
+    const begun = this.#clock.mono()
+    for (let tries = 0; tries < MOST_TRIES && this.isOld && this.#clock.mono() - begun < PATIENCE; tries++) {
+      try {
+        await this.anchor()
+      } catch (error) {
+        if (!isHoldfastError(error)) throw error
+      }
     }
   }
 

@@ -173,7 +173,7 @@ export class Wire {
       }
       const apply = (isCopy: boolean): void => {
         if (this.#stalledUntil > this.#kernel.now) {
-          this.#kernel.after(this.#stalledUntil - this.#kernel.now + this.latency(), () => apply(isCopy))
+          this.#sendLate(this.#stalledUntil - this.#kernel.now + this.latency(), () => apply(isCopy))
           return
         }
         if (isOver && !isCopy) this.#marks.hit('a request applied after its caller gave up')

@@ -111,7 +111,9 @@ export class Checker {
     this.#keys.set(key, id)
     if (!key.startsWith('coalesce:')) return
     const waiting = other === undefined ? undefined : this.tasks.get(other)
-    if (waiting?.status === 'pending' && waiting.attempts === 0)
+    // One that was cancelled waits again if an operator wants it to.
+    const isBack = waiting?.history.some(({ move }) => move === 'retry' || move === 'replay') ?? false
+    if (waiting?.status === 'pending' && waiting.attempts === 0 && !isBack)
       this.violate('I6', `tasks ${other} and ${id} both wait for the coalesce key ${key}`, id)
   }
 

@@ -12,6 +12,14 @@ import { snippetsOf } from './markdown.ts'
 const run = (command: string, args: readonly string[], cwd: string): string =>
   execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })
 
+/** The first program that a newcomer runs has the name that the README gives it, in a package as `npm init` makes it. */
+const placeOf = (page: string): { readonly file: string; readonly type: string } => {
+  if (page !== 'README.md') return { file: 'main.ts', type: 'module' }
+  const [, file] = /^Save it as `(\S+)`, run `node \1`/m.exec(readFileSync(join(root, page), 'utf8')) ?? []
+  if (file === undefined) throw new Error('README.md does not say how to run its first snippet')
+  return { file, type: 'commonjs' }
+}
+
 /** Runs the runnable snippets of the pages as printed: each ends by itself, and prints what the comments of its `console.log` lines say. */
 const runSnippets = (project: string): void => {
   const pages = ['README.md', ...globSync('docs/**/*.md', { cwd: root }).sort()]
@@ -22,9 +30,10 @@ const runSnippets = (project: string): void => {
   for (const [n, { page, snippet }] of snippets.entries()) {
     const place = join(project, `snippet-${n}`)
     mkdirSync(place)
-    writeFileSync(join(place, 'package.json'), '{ "private": true, "type": "module" }')
-    writeFileSync(join(place, 'main.ts'), snippet)
-    const said = run(process.execPath, ['main.ts'], place)
+    const { file, type } = placeOf(page)
+    writeFileSync(join(place, 'package.json'), JSON.stringify({ private: true, type }))
+    writeFileSync(join(place, file), snippet)
+    const said = run(process.execPath, [file], place)
     const promised = [...snippet.matchAll(/^console\.log\(.*\/\/ (.*)$/gm)].map(([, text]) => `${text}\n`).join('')
     if (promised === '' || said !== promised) throw new Error(`the snippet of ${page} said ${said}:\n${snippet}`)
   }

@@ -77,7 +77,7 @@ export const useResource = <T>(path: string | null, { query = {}, follow, every 
     // A read after an own action may overtake one that began before it.
     const isNews = (): boolean => asked.key === mine && nth > asked.shown
     Object.assign(asked, { again: false, notBefore: Number.POSITIVE_INFINITY })
-    get<T>(now, given)
+    void get<T>(now, given)
       .then(
         (data) => {
           if (isNews()) {

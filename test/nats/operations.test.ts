@@ -19,7 +19,12 @@ const counter = async (url: string, bucket: string) => {
   return async () => {
     const infos = await Promise.all(streams.map((name) => jsm.streams.info(name)))
     await nc.flush()
-    return { reads, writes: infos.reduce((sum, { state }) => sum + state.last_seq, 0), left: infos[1]!.state.messages }
+    return {
+      reads,
+      writes: infos.reduce((sum, { state }) => sum + state.last_seq, 0),
+      left: infos[1]!.state.messages,
+      forLater: infos[2]!.state.messages,
+    }
   }
 }
 
@@ -69,5 +74,18 @@ onNats('on the happy path', (url) => {
     expect(reads).toBeLessThan(MOST_READS)
     // A message that arrives before its task stays with a process, which reports progress every half second.
     expect(left).toBe(0)
+  })
+
+  test('a task whose time has come leaves its minute when it is announced, though nobody runs it yet', async () => {
+    const { bucket, connect } = begin(url)
+    const client = await connect()
+    const count = await counter(url, bucket)
+    const { id } = await client.submit('work', null, { delay: '300ms' })
+    expect(await count()).toMatchObject({ left: 0, forLater: 1 })
+    const worker = client.worker().handle('other', () => null)
+    worker.start()
+    await expect.poll(count, { timeout: 20_000 }).toMatchObject({ left: 1, forLater: 0 })
+    expect((await client.get(id)).status).toBe('pending')
+    await worker.stop()
   })
 })

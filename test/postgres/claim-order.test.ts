@@ -3,6 +3,7 @@ import { Client } from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { claimOrder } from '../../src/core/claim-order.ts'
 import { release } from '../../src/core/machine.ts'
+import { PAGE_WEIGHT } from '../../src/core/storage/page-weight.ts'
 import type { TaskRecord } from '../../src/core/task.ts'
 import { openPostgres } from '../../src/store/postgres/store.ts'
 import type { ClaimRequest, Store } from '../../src/store/store.ts'
@@ -62,6 +63,20 @@ onPostgres('while a backlog is drained', (url) => {
     expect(claimed).toHaveLength(count)
     const ids = claimed.map(({ id }) => id)
     expect(ids).toEqual(claimed.toSorted(claimOrder).map(({ id }) => id))
+  })
+
+  test('after a claim of large payloads, the next takes only as many as one answer may hold', async () => {
+    const bench = begin(url)
+    const client = await bench.connect()
+    const input = 'x'.repeat(600_000)
+    await client.submitMany(Array.from({ length: 30 }, () => ({ type: 'large', input })))
+    const store = await open(bench)
+    expect((await store.claim(want(null, 2))).leased).toHaveLength(2)
+    const second = await store.claim(want(null, 100))
+    expect(second.leased).toHaveLength(Math.floor(PAGE_WEIGHT / (input.length + 2)))
+    // There is more, and it is claimed at once.
+    expect(second.next).toBeLessThanOrEqual(Date.now())
+    expect(await claimAll(store, 100)).toHaveLength(28 - second.leased.length)
   })
 
   test('a claim that takes everything takes everything', async () => {

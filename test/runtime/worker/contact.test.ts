@@ -199,6 +199,23 @@ it('a conflict of documents is an answer, too: contact goes on', async () => {
   expect(contact.hasLasted(10_000)).toBe(false)
 })
 
+it('a suspension is noticed by the first call after it, also if that comes before the timer', async () => {
+  const clock = new FakeClock()
+  // Timers that are due at once fire in any order: that of the pulse has not fired yet.
+  const contact = new Contact({ wall: () => clock.wall(), mono: () => clock.mono(), after: () => () => {} })
+  for (let looks = 0; looks < 40; looks++) {
+    await clock.advance(500)
+    await contact.watch(async () => {})
+  }
+  contact.noticeSuspension()
+  expect(contact.hasLasted(5_000)).toBe(true)
+  // Less than a lease of 5 s: the silence alone would not tell.
+  await clock.advance(4_300)
+  await contact.watch(async () => {})
+  expect(contact.hasLasted(5_000)).toBe(false)
+  expect(contact.hasLasted(20_000), 'longer leases were not concerned').toBe(true)
+})
+
 it('a monitor alone takes the lease of a dead worker where it must look at each queue, although it seldom looks', async () => {
   const scene = await begin()
   await scene.client.submit('work', 1, { maxRetries: 0 })

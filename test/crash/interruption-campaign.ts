@@ -17,8 +17,8 @@ const HELP = `Interrupts workers with tasks under way for longer than their leas
   --planted        with the planted bug: takers take at once
   --help           print this help
 
-A run is not counted, and is repeated, when the machine was too busy for it: leases were lost before the interruption began, or this process did not get
-the processor for a third of a lease.
+A run is not counted, and is repeated, when the machine was too busy for it: leases were lost, or not renewed in time, before the interruption began, or this
+process did not get the processor for a third of a lease.
 `
 
 const { values } = parseArgs({

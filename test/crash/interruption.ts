@@ -45,6 +45,8 @@ export interface InterruptionResult {
   readonly stall: number
   /** Leases that were lost before the interruption began: the machine was too busy for this run to say anything. */
   readonly lostBefore: number
+  /** Handlers that were told lease-lost before it began: their leases were not renewed in time, on that machine. */
+  readonly toldBefore: number
   /** Handlers that were told lease-lost because the interruption was longer than their lease. */
   readonly aborted: number
   /** What happened to them, and by whom. */
@@ -56,9 +58,9 @@ export interface InterruptionResult {
  * row.
  */
 export const isConclusive = (
-  { lostBefore, stall }: InterruptionResult,
+  { lostBefore, toldBefore, stall }: InterruptionResult,
   { lease }: { readonly lease: number },
-): boolean => lostBefore === 0 && stall < lease / 3
+): boolean => lostBefore === 0 && toldBefore === 0 && stall < lease / 3
 
 const LAUNCHER = fileURLToPath(new URL('../../bin/holdfast.js', import.meta.url))
 
@@ -86,6 +88,8 @@ export const interrupt = async (plan: InterruptionPlan): Promise<InterruptionRes
     // Otherwise they would take nothing because they are new.
     await pause(lease * 1.2)
 
+    const told = (): number => workers.reduce((sum, worker) => sum + worker.said('aborted').length, 0)
+    const toldBefore = told()
     const begunAt = Date.now()
     const end = await row.begin(url, children)
     await pause(row.newcomersAfter)
@@ -103,8 +107,7 @@ export const interrupt = async (plan: InterruptionPlan): Promise<InterruptionRes
     const fences = new Map(workers.flatMap((worker) => worker.said('runs').map(({ id, fence }) => [id, fence])))
     const result = await tally(url, fences, { begunAt, endedAt })
     for (const worker of workers) worker.signal('SIGTERM')
-    const aborted = workers.reduce((sum, worker) => sum + worker.said('aborted').length, 0)
-    return { ...result, aborted, stall: stalls.longest() }
+    return { ...result, toldBefore, aborted: told(), stall: stalls.longest() }
   } finally {
     stalls.stop()
     await stopClaims()
@@ -172,7 +175,7 @@ const tally = async (
   url: string,
   fences: ReadonlyMap<unknown, unknown>,
   { begunAt, endedAt }: { readonly begunAt: number; readonly endedAt: number },
-): Promise<Omit<InterruptionResult, 'aborted' | 'stall'>> => {
+): Promise<Omit<InterruptionResult, 'toldBefore' | 'aborted' | 'stall'>> => {
   const client = await connect(url, { logger: silentLogger })
   try {
     const all = await settled(client, fences.size)

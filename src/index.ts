@@ -50,7 +50,7 @@ export {
   TaskStatus,
 } from './core/task.ts'
 export { type Duration, type DurationParts, formatDuration, parseDuration } from './core/values/durations.ts'
-export { errorLine } from './core/values/error-facts.ts'
+export { errorLine } from './core/values/error-line.ts'
 export { formatInstant, formatRelative } from './core/values/instants.ts'
 export type { JsonValue } from './core/values/payload.ts'
 export { COUNTED_VIEWS, type CountedView, parseView, VIEW_ALIASES, VIEWS, type View } from './core/views.ts'

@@ -9,7 +9,8 @@ import type { Change, ChangeSet, Holder, Instant, Lease, TaskError, TaskRecord, 
 import { isTerminal, TERMINAL_STATUSES } from './task.ts'
 import { hasDeparted } from './transfer/transfer.ts'
 import { formatDuration } from './values/durations.ts'
-import { describeError, errorLine } from './values/error-facts.ts'
+import { describeError } from './values/error-facts.ts'
+import { errorLine } from './values/error-line.ts'
 import { atMostLast } from './values/instants.ts'
 import type { Output } from './values/output.ts'
 

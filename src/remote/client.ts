@@ -3,6 +3,8 @@
 import { type Code, HoldfastError, isHoldfastError } from '../core/errors.ts'
 import type { SubmitOptions } from '../core/submission.ts'
 import { type Duration, parseDuration } from '../core/values/durations.ts'
+import { errorLine } from '../core/values/error-line.ts'
+import { checkOptionNames } from '../core/values/option-names.ts'
 import {
   checkSchema,
   type InputFor,
@@ -164,7 +166,7 @@ export class RemoteClient {
     const { id, status, archivedFrom, output, outputError, lastError } = await this.waitForEnd(task, options)
     const ended = archivedFrom ?? status
     if (ended !== 'completed') {
-      const why = lastError === null ? '' : `: ${lastError.name}: ${lastError.message}`
+      const why = lastError === null ? '' : `: ${errorLine(lastError)}`
       throw new HoldfastError(ENDED[ended]!, `task ${id} is ${ended}${why}`, { id, lastError })
     }
     if (output === null && outputError !== null)
@@ -173,10 +175,9 @@ export class RemoteClient {
   }
 
   /** The task when it has ended, in whatever status. */
-  async waitForEnd(
-    task: string | { readonly id: string },
-    { timeout, signal }: RemoteWaitOptions = {},
-  ): Promise<RemoteTask> {
+  async waitForEnd(task: string | { readonly id: string }, options: RemoteWaitOptions = {}): Promise<RemoteTask> {
+    checkOptionNames(options, ['timeout', 'signal'], 'wait')
+    const { timeout, signal } = options
     const id = typeof task === 'string' ? task : task.id
     const until =
       timeout === undefined ? Number.POSITIVE_INFINITY : performance.now() + parseDuration(timeout, 'timeout')

@@ -1,7 +1,9 @@
 /** Sends requests to a Holdfast server, repeats those that are safe to repeat, and turns refusals into HoldfastErrors. */
 import { CODES, type Code, HoldfastError } from '../core/errors.ts'
+import { errorLine } from '../core/values/error-line.ts'
 import { fullJitter } from '../core/values/jitter.ts'
 import { checkOptionNames } from '../core/values/option-names.ts'
+import { failureOf } from './failure.ts'
 
 /** How the HTTP API is reached: the address, the token, `fetch`. */
 export interface RemoteOptions {
@@ -31,9 +33,9 @@ export class Connection {
   readonly #options: RemoteOptions
 
   constructor(options: RemoteOptions) {
+    if (typeof options === 'string') throw invalidUrl('goes into an object: connectRemote({ url })')
     checkOptionNames(options, OPTIONS, 'connectRemote')
-    if (!/^https?:\/\//.test(options.url))
-      throw new HoldfastError('INVALID_OPTION', 'url must begin with http:// or https://', { field: 'url' })
+    if (!/^https?:\/\//.test(options.url)) throw invalidUrl('must begin with http:// or https://')
     this.#base = `${options.url.replace(/\/+$/, '')}/api/v1`
     this.#options = options
   }
@@ -76,13 +78,15 @@ export class Connection {
       response = await send(request)
       text = await response.text()
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error)
+      const why = errorLine(failureOf(error))
       throw new HoldfastError('STORE_UNAVAILABLE', `${this.#base} cannot be reached: ${why}`, {}, error)
     }
     if (response.ok) return text === '' ? undefined : JSON.parse(text)
     throw errorOf(response.status, text)
   }
 }
+
+const invalidUrl = (why: string): HoldfastError => new HoldfastError('INVALID_OPTION', `url ${why}`, { field: 'url' })
 
 interface ErrorBody {
   readonly error?: { readonly code: string; readonly message: string; readonly details?: Record<string, unknown> }

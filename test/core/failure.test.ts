@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { CODES, HoldfastError, isContactLost, isHoldfastError } from '../../src/core/errors.ts'
 import { isPermanent, PermanentError, RescheduleError, RetryableError } from '../../src/core/failure.ts'
-import { describeError, errorLine } from '../../src/core/values/error-facts.ts'
+import { describeError } from '../../src/core/values/error-facts.ts'
+import { errorLine } from '../../src/core/values/error-line.ts'
 
 const MOST = 8_192
 

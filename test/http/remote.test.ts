@@ -131,6 +131,31 @@ describe('the remote client', () => {
     expect(calls).toBe(4)
   })
 
+  it('says why the server cannot be reached, and why a task died, with the causes', async () => {
+    const refused = Object.assign(new Error('connect ECONNREFUSED 10.0.0.1:443'), { code: 'ECONNREFUSED' })
+    const unreachable = connectRemote({
+      url: HOST,
+      fetch: () => Promise.reject(new TypeError('fetch failed', { cause: refused })),
+      retries: 0,
+    })
+    const cause = /TypeError: fetch failed; caused by Error: connect ECONNREFUSED/
+    await expect(unreachable.get('x')).rejects.toMatchObject({ message: expect.stringMatching(cause) })
+    const { client, remote } = await begin()
+    const { id } = await remote.submit('a', 1, { maxRetries: 0 })
+    const thrown = new TypeError('fetch failed', { cause: refused })
+    await client
+      .worker()
+      .handle('a', () => Promise.reject(thrown))
+      .drain()
+    await expect(remote.wait(id)).rejects.toMatchObject({ message: expect.stringMatching(cause) })
+  })
+
+  it('refuses an address without its name, and an unknown option of wait', async () => {
+    expect(() => connectRemote(HOST as never)).toThrow(/url goes into an object: connectRemote\(\{ url \}\)/)
+    const { remote } = await begin()
+    await expect(remote.wait('x', { timeuot: '1s' } as never)).rejects.toThrow(/did you mean timeout\?/)
+  })
+
   it('a token that may only submit can submit', async () => {
     const rights: Right[] = ['submit']
     const tokens = new Tokens([{ token: TOKEN, rights }])
@@ -162,6 +187,17 @@ describe('the remote worker', () => {
     expect(failed).toMatchObject({
       status: 'failed',
       lastError: { name: 'PermanentError', message: 'no such user', cause: { message: '404' } },
+    })
+    const parts = await remote.submit('parts', 1, { maxRetries: 0 })
+    const driver = Object.assign(new Error('duplicate key'), { code: '23505', detail: 'Key (id)=(7) exists.' })
+    const aggregate = worker().handle('parts', () =>
+      Promise.any([Promise.reject(driver), Promise.reject(new Error('two'))]),
+    )
+    expect(await until(remote, parts.id, aggregate)).toMatchObject({
+      lastError: {
+        name: 'AggregateError',
+        errors: [{ message: 'duplicate key', code: '23505', detail: 'Key (id)=(7) exists.' }, { message: 'two' }],
+      },
     })
     const again = await remote.submit('again', 1)
     const seen: number[] = []

@@ -3,7 +3,7 @@
 import type { SkippedSlot } from '../schedules/schedule.ts'
 import type { ErrorFacts, Instant } from '../task.ts'
 import { hasDeparted } from '../transfer/transfer.ts'
-import { errorLine } from '../values/error-facts.ts'
+import { errorLine } from '../values/error-line.ts'
 import { formatInstant, formatRelative } from '../values/instants.ts'
 import type { Task } from './task-view.ts'
 

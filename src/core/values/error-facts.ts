@@ -160,15 +160,3 @@ const cutToJson = (text: string, bytes: number): string => {
 }
 
 const jsonBytes = (text: string): number => Buffer.byteLength(JSON.stringify(text)) - 2
-
-// ── as text ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-/** One line: `TypeError: fetch failed; caused by Error: connect ECONNREFUSED 127.0.0.1:1 (ECONNREFUSED)`. */
-export const errorLine = (error: ErrorFacts): string => {
-  const { name, message, code, detail, cause, errors } = error
-  const first = message === '' ? name : `${name}: ${message}`
-  const known = code === undefined || first.includes(code) ? '' : ` (${code})`
-  const more = detail === undefined ? '' : `; ${detail}`
-  const parts = errors === undefined ? '' : `; of ${errors.map(errorLine).join(' and ')}`
-  return `${first}${known}${more}${parts}${cause === undefined ? '' : `; caused by ${errorLine(cause)}`}`
-}

@@ -192,7 +192,14 @@ export const LEASES: readonly Route[] = [
     {
       error: shape(
         { message: text() },
-        { name: text(), stack: text(), code: text(), detail: text(), cause: ref('ErrorCause') },
+        {
+          name: text(),
+          stack: text(),
+          code: text(),
+          detail: text(),
+          cause: ref('ErrorCause'),
+          errors: listOf(ref('ErrorCause')),
+        },
       ),
     },
     { permanent: flag('no retry'), delay: anything('replaces the backoff before the retry, this once: a duration') },

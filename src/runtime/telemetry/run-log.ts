@@ -2,7 +2,7 @@
 
 import type { Change, ErrorFacts, TaskRecord } from '../../core/task.ts'
 import { formatDuration } from '../../core/values/durations.ts'
-import { errorLine } from '../../core/values/error-facts.ts'
+import { errorLine } from '../../core/values/error-line.ts'
 import type { Logger } from './logger.ts'
 
 const FAILED: ReadonlySet<string> = new Set(['fail', 'time-out', 'lose-lease', 'reschedule'])

@@ -51,7 +51,7 @@ export const STEP_MUTANTS: readonly Mutant[] = [
   },
   {
     file: 'core/steps/steps.ts',
-    find: "  // Also after its end: the reply of the first try may be lost.\n  if (task.journal.some((entry) => entry.kind === 'signal' && entry.signalId === id)) return null\n  mustBeLive(task)\n",
+    find: "  if (task.journal.some((entry) => entry.kind === 'signal' && entry.signalId === id)) return null\n  mustBeLive(task)\n",
     replace:
       "  mustBeLive(task)\n  if (task.journal.some((entry) => entry.kind === 'signal' && entry.signalId === id)) return null\n",
     breaks: 'a signal that was taken is reported as refused when its reply was lost',

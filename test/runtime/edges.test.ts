@@ -106,7 +106,7 @@ describe('an option that nobody knows', () => {
       ],
       [() => connect('s3://bucket', { s3: { timeout: 1 } } as never), /timeout is not an option of s3/],
       [
-        () => connect('nats://nowhere', { nats: { replicsa: 3 } } as never),
+        () => connect('nats://nowhere/jobs', { nats: { replicsa: 3 } } as never),
         /replicsa is not an option of nats: did you mean replicas\?/,
       ],
       [() => client.wait(id, { timeuot: '1s' } as never), /timeuot is not an option of wait: did you mean timeout\?/],

@@ -310,7 +310,7 @@ export const stories: readonly Story[] = [
   { name: 'is moved here from another store, where it waited', moves: [departAt(NOW + 5), arriveAt(NOW + 6)] },
   {
     name: 'fails once, is moved here from another store, and is claimed',
-    moves: [claimed, failAt(NOW + 30), departAt(NOW + 40), arriveAt(NOW + 41), claimed],
+    moves: [claimed, failAt(NOW + 30), departAt(NOW + 40), arriveAt(NOW + 41), claimAt(NOW + 300)],
   },
   {
     name: 'has options and tags and is moved to another store',

@@ -7,7 +7,7 @@ import * as machine from '../core/machine.ts'
 import { recordSteps, settleWaits, signal } from '../core/steps/steps.ts'
 import { newSubmission } from '../core/submission.ts'
 import type { Change, Instant, TaskRecord, TaskStatus } from '../core/task.ts'
-import { depart } from '../core/transfer/transfer.ts'
+import { arrive, depart } from '../core/transfer/transfer.ts'
 import { VIEWS, viewFilter } from '../core/views.ts'
 import type { ClaimRequest, Insertion, Page, Query, Removal, Renewal } from '../store/store.ts'
 import type { Model } from './model.ts'
@@ -195,6 +195,9 @@ const signalled: Decide = (task, actor, random) =>
 
 const leave: Decide = (task, actor) => depart(task, actor, 'elsewhere:')
 
+/** Only the copy of a task that waited is opened. */
+const open: Decide = (task, actor) => (task.archivedFrom === 'pending' ? arrive(task, actor, 'elsewhere:') : null)
+
 const DECISIONS: Readonly<Record<TaskStatus, readonly [Decide, ...Decide[]]>> = {
   pending: [
     (task, { now, op }, random) =>
@@ -204,6 +207,7 @@ const DECISIONS: Readonly<Record<TaskStatus, readonly [Decide, ...Decide[]]>> = 
     (task, actor, random) => machine.overdue(task, actor, random.next()),
     (task, actor) => runNow(task, actor),
     signalled,
+    leave,
   ],
   running: [
     step,
@@ -240,7 +244,13 @@ const DECISIONS: Readonly<Record<TaskStatus, readonly [Decide, ...Decide[]]>> = 
   ],
   cancelled: [(task, actor) => machine.retry(task, actor), (task, actor) => machine.archive(task, actor)],
   expired: [(task, actor) => machine.archive(task, actor)],
-  archived: [(task, actor) => machine.unarchive(task, actor), (task, actor) => machine.unarchive(task, actor), leave],
+  archived: [
+    (task, actor) => machine.unarchive(task, actor),
+    (task, actor) => machine.unarchive(task, actor),
+    leave,
+    open,
+    open,
+  ],
 }
 
 const amended: (typeof DECISIONS)['pending'][number] = (task, actor, random) =>

@@ -13,6 +13,8 @@ export class IdentityGuard implements Guard {
   readonly #schema: string
   #state: StoreState | null = null
   #checkedAt = Number.NEGATIVE_INFINITY
+  /** The last check failed: until one succeeds, every call checks, also beside a check that is under way. */
+  #hasFailed = false
 
   constructor(schema: string) {
     this.#schema = schema
@@ -26,7 +28,7 @@ export class IdentityGuard implements Guard {
   }
 
   get isDue(): boolean {
-    return this.#state !== null && performance.now() - this.#checkedAt > EVERY
+    return this.#state !== null && (this.#hasFailed || performance.now() - this.#checkedAt > EVERY)
   }
 
   async check(executor: Executor): Promise<void> {
@@ -36,9 +38,9 @@ export class IdentityGuard implements Guard {
     this.#checkedAt = performance.now()
     try {
       await this.#compare(executor, isTime)
+      this.#hasFailed = false
     } catch (error) {
-      // Every call must hear of it, not only the one that happened to check.
-      this.#checkedAt = Number.NEGATIVE_INFINITY
+      this.#hasFailed = true
       throw error
     }
   }

@@ -98,8 +98,11 @@ export const keyOf = (task: TaskRecord, key: KeyRecord | null, now: Instant): Ke
   key !== null && key.key === task.idempotencyKey && key.taskId === task.id && keyIsLive(key, true, now) ? key : null
 
 /** Whether the other store's task under the same key is the same work: if both were waiting, it would run twice. */
-export const isRepeated = ({ status }: TaskRecord, key: KeyRecord | undefined, there: KeyRecord): boolean =>
-  status === 'pending' && there.hash === key?.hash
+export const isRepeated = (
+  { status }: Pick<TaskRecord, 'status'>,
+  key: KeyRecord | undefined,
+  there: KeyRecord,
+): boolean => status === 'pending' && there.hash === key?.hash
 
 /**
  * The relation of a task with the same id in the other store to this one:

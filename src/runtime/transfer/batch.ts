@@ -127,11 +127,27 @@ export class MoveBatch {
     for (const fate of ['done', 'open', 'copy', 'remove'] as const)
       for (const { id } of by.get(fate) ?? []) this.#unclear.delete(id)
     await this.#takeBack((by.get('remove') ?? []).map(({ copy }) => copy!))
-    const missing = await Promise.all(
-      (by.get('copy') ?? []).map(({ task }) => this.#insertion(task!, copyOfDeparted(task!))),
-    )
-    if (missing.length > 0) await this.#insert(missing)
-    await this.#open([...missing.map(({ task }) => task), ...(by.get('open') ?? []).map(({ copy }) => copy!)])
+    const made = await this.#copyDeparted((by.get('copy') ?? []).map(({ task }) => task!))
+    await this.#open([...made, ...(by.get('open') ?? []).map(({ copy }) => copy!)])
+  }
+
+  /** Makes the missing copies of tasks that have left. Returns those that are there now; a task that another one represents has none. */
+  async #copyDeparted(tasks: readonly TaskRecord[]): Promise<readonly TaskRecord[]> {
+    if (tasks.length === 0) return []
+    const insertions = await Promise.all(tasks.map((task) => this.#insertion(task, copyOfDeparted(task))))
+    const made: TaskRecord[] = []
+    const withoutKey: Insertion[] = []
+    for (const [i, outcome] of (await this.#insert(insertions)).entries()) {
+      const { task, key } = insertions[i]!
+      if (outcome.outcome === 'created') made.push(task)
+      else if (outcome.task?.id === task.id) this.#unclear.add(task.id)
+      else if (outcome.outcome === 'existing' && !isRepeated({ status: tasks[i]!.archivedFrom! }, key, outcome.key))
+        withoutKey.push({ task })
+    }
+    if (withoutKey.length === 0) return made
+    this.report.withoutKey += withoutKey.length
+    await this.#insert(withoutKey)
+    return [...made, ...withoutKey.map(({ task }) => task)]
   }
 
   async #withCopies(leaving: readonly Departing[]): Promise<Copying[]> {

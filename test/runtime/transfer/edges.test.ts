@@ -256,6 +256,29 @@ describe('what the new store has already', () => {
     expect((await from.get(old.id)).status).toBe('archived')
   })
 
+  it('still stands for it when the mover died after the task had left', async () => {
+    const { clock, from, to, here, open, during } = await begin()
+    const old = await from.submit('a', 1, { idempotencyKey: 'k' })
+    const other = await from.submit('a', 1, { idempotencyKey: 'other' })
+    const made = await to.submit('a', 1, { idempotencyKey: 'k' })
+    await to.submit('b', 2, { idempotencyKey: 'other' })
+    let isDead = false
+    const mover = await open(
+      lossy(here, (call) => {
+        if (isDead) return 'silence'
+        isDead = call === 'commit'
+        return isDead ? 'lose-reply' : 'pass'
+      }),
+    )
+    void mover.moveTo(to).catch(() => {})
+    await clock.advance(1_000)
+    expect(await from.get(old.id)).toMatchObject({ status: 'archived', archivedFrom: 'pending' })
+    expect(await during(from.moveTo(to))).toMatchObject({ stopped: null, conflicts: [] })
+    await refuses('TASK_NOT_FOUND')(to.get(old.id))
+    expect((await to.getByIdempotencyKey('k')).id).toBe(made.id)
+    expect((await to.get(other.id)).status).toBe('pending')
+  })
+
   it('under a key of other work makes the task come without its key', async () => {
     const { from, to } = await begin()
     const { id } = await from.submit('a', 1, { idempotencyKey: 'k' })
